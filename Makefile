@@ -1,0 +1,78 @@
+# Arbiter. make build, make demo and make test need Go, git and make; make check also fetches the pinned tools of tools.mk.
+
+GO ?= go
+BIN := bin/arbiter
+
+include tools.mk
+
+.PHONY: all
+all: build
+
+.PHONY: build
+build: ## the program, in bin/arbiter
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/arbiter
+
+.PHONY: demo
+demo: build ## real tasks on a throw-away repository, no keys and no network
+	./$(BIN) demo
+
+.PHONY: test
+test: ## every test
+	$(GO) test ./...
+
+.PHONY: race
+race: ## every test under the race detector, which needs a C compiler
+	$(GO) test -race ./...
+
+.PHONY: check
+check: format-check vet fix-check lint race ## what a change has to pass
+
+.PHONY: format
+format: ## lay the code out
+	$(GOFUMPT) -w .
+
+.PHONY: format-check
+format-check:
+	@out=$$($(GOFUMPT) -l .) || exit 1; test -z "$$out" || { echo "not laid out, run make format:"; echo "$$out"; exit 1; }
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: fix-check
+fix-check:
+	@out=$$($(GO) fix -diff ./... 2>&1) || { echo "$$out"; echo "run go fix ./..."; exit 1; }; test -z "$$out" || { echo "$$out"; echo "run go fix ./..."; exit 1; }
+
+.PHONY: lint
+lint:
+	$(GOLANGCI_LINT) run
+
+.PHONY: docs
+docs: ## the drawings and pictures in the documents, anew from the code and the golden frames
+	$(GO) test -run TestDocs . -update
+
+.PHONY: vulncheck
+vulncheck: ## known holes in what is linked; needs the network
+	$(GOVULNCHECK) ./...
+
+FUZZTIME ?= 20s
+
+.PHONY: fuzz
+fuzz: ## every decoder for FUZZTIME each
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
+			echo "$$dir $$f"; $(GO) test $$dir -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## speed and memory, each against a limit measured in the same run
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: clean
+clean:
+	rm -rf bin dist
+
+.PHONY: help
+help:
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort

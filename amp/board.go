@@ -1,0 +1,229 @@
+package amp
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Board is the state of everything: the fold of the journal's entries, in order. It holds no clock and no reference to a store;
+// the same entries give the same Board on every machine. A Board is not safe for concurrent use. Its JSON form is a snapshot
+// from which folding can go on.
+type Board struct {
+	Head  Head             `json:"head"`
+	Tasks map[TaskID]*Task `json:"tasks"`
+	// Order are the tasks by their first entry.
+	Order []TaskID `json:"order"`
+	// Stopped is set while everything stands still: after stop_all, or after a critical escalation of the system.
+	Stopped *Stop `json:"stopped,omitzero"`
+	// Refusals counts the refused messages of the journal.
+	Refusals int `json:"refusals"`
+	// Numbers is the highest task number given out per year.
+	Numbers map[int]int `json:"numbers"`
+}
+
+// Stop says who stopped everything, and when.
+type Stop struct {
+	Seq uint64    `json:"seq"`
+	At  time.Time `json:"at"`
+	By  string    `json:"by"`
+	Why string    `json:"why"`
+}
+
+// NewBoard is the Board of an empty journal.
+func NewBoard() *Board {
+	return &Board{Tasks: map[TaskID]*Task{}, Numbers: map[int]int{}}
+}
+
+// Task returns the state of a task, or nil. The caller must not change it.
+func (b *Board) Task(id TaskID) *Task { return b.Tasks[id] }
+
+// NewTaskID is the next free task id of the year of now, with at least three digits (A06).
+func (b *Board) NewTaskID(now time.Time) TaskID {
+	y := now.UTC().Year()
+	return TaskID(fmt.Sprintf("T-%04d-%03d", y, b.Numbers[y]+1))
+}
+
+// Apply folds one entry. It fails, and changes nothing, when the entry does not follow the last one or when its body is not
+// what its kind says; both mean that the journal is damaged. A move that the lifecycle does not have changes no status: the
+// entry is history all the same.
+func (b *Board) Apply(e Entry) error {
+	if e.Seq != b.Head.Seq+1 {
+		return fmt.Errorf("fold entry %d after %d: the journal has a gap", e.Seq, b.Head.Seq)
+	}
+	if err := b.fold(&e); err != nil {
+		return fmt.Errorf("fold entry %d (%s %s): %w", e.Seq, e.Kind, e.ID, err)
+	}
+	b.Head = Head{Seq: e.Seq, Hash: e.Hash}
+	return nil
+}
+
+func (b *Board) fold(e *Entry) error {
+	switch e.Kind {
+	case KindMessage:
+		m, _, err := Decode(e.Body)
+		if err != nil {
+			return err
+		}
+		return b.foldMessage(e, m)
+	case KindAck:
+		return foldBody(b, e, (*Board).foldAck)
+	case KindCommand:
+		return foldBody(b, e, (*Board).foldCommand)
+	case KindPlan:
+		return foldBody(b, e, (*Board).foldPlan)
+	case KindTurn:
+		return foldBody(b, e, (*Board).foldTurn)
+	case KindQuestion:
+		return foldBody(b, e, (*Board).foldQuestion)
+	case KindCheck:
+		return foldBody(b, e, (*Board).foldCheck)
+	case KindRefusal:
+		return foldBody(b, e, (*Board).foldRefusal)
+	case KindChain, KindBus:
+		b.touch(e)
+		return nil
+	}
+	return fmt.Errorf("kind %q is not known to this version", e.Kind)
+}
+
+func foldBody[T any](b *Board, e *Entry, f func(*Board, *Entry, *T) error) error {
+	body, err := DecodeBody[T](e)
+	if err != nil {
+		return err
+	}
+	return f(b, e, &body)
+}
+
+// touch notes an entry on its task, which it creates when the entry is its first. It returns nil for an entry of no task.
+func (b *Board) touch(e *Entry) *Task {
+	if e.TaskID == "" {
+		return nil
+	}
+	t := b.Tasks[e.TaskID]
+	if t == nil {
+		if e.Kind == KindRefusal {
+			return nil // a refused message about an unknown task creates none
+		}
+		t = &Task{ID: e.TaskID, Key: e.Seq, Status: Drafting, Since: e.At, FirstAt: e.At, Epoch: 1, Wrote: map[Role]time.Time{}}
+		b.Tasks[e.TaskID] = t
+		b.Order = append(b.Order, e.TaskID)
+		if y, n, ok := splitTaskID(e.TaskID); ok && n > b.Numbers[y] {
+			b.Numbers[y] = n
+		}
+	}
+	t.LastAt, t.LastSeq = e.At, e.Seq
+	if e.Kind != KindRefusal {
+		if t.Wrote == nil { // a snapshot leaves out what is empty
+			t.Wrote = map[Role]time.Time{}
+		}
+		t.Wrote[e.Role] = e.At
+	}
+	return t
+}
+
+func splitTaskID(id TaskID) (year, n int, ok bool) {
+	parts := strings.Split(string(id), "-")
+	if len(parts) != 3 || parts[0] != "T" {
+		return 0, 0, false
+	}
+	year, err1 := strconv.Atoi(parts[1])
+	n, err2 := strconv.Atoi(parts[2])
+	return year, n, err1 == nil && err2 == nil
+}
+
+// move takes the task along the table, and reports whether the table has that move.
+func (t *Task) move(cause Cause, at time.Time) bool {
+	to, ok := t.Status.Move(cause)
+	if !ok {
+		return false
+	}
+	if cause == Resumed {
+		to = t.resumed()
+	}
+	if cause == Escalated {
+		t.Before = t.Status
+	} else {
+		t.Before = ""
+	}
+	if to != Held {
+		t.Hold = nil
+	}
+	t.Status, t.Since = to, at
+	t.Revision++
+	return true
+}
+
+// resumed is where a suspended task goes on: with a new dispatch or request, since the old ones were fenced.
+func (t *Task) resumed() Status {
+	switch t.Before {
+	case Dispatched, Executing:
+		t.due(DispatchResumed)
+		return Dispatched
+	case Reviewing:
+		t.Request, t.Verdict = nil, nil
+		return Verifying
+	case "":
+		return Held
+	default:
+		return t.Before
+	}
+}
+
+// due says that a task_dispatch is owed, referring to the messages of the round that ends with it (A21).
+func (t *Task) due(why DispatchReason) {
+	t.Next = why
+	for _, r := range []*Ref{t.Dispatch, t.Result, t.Verdict} {
+		if r != nil && !slices.Contains(t.ContextRef, r.MsgID) {
+			t.ContextRef = append(t.ContextRef, r.MsgID)
+		}
+	}
+	t.Dispatch, t.Result, t.Request, t.Verdict, t.Checked, t.CI = nil, nil, nil, nil, nil, nil
+	t.Decision, t.Confidence, t.Attempts = "", 0, 0
+}
+
+// fence makes every turn that runs now late: what it reports from here on is kept and not acted on.
+func (t *Task) fence() {
+	t.Epoch++
+	t.Open = nil
+	t.Proof = 0
+}
+
+func (b *Board) foldPlan(e *Entry, p *Plan) error {
+	t := b.touch(e)
+	if t == nil {
+		return fmt.Errorf("a plan needs a task")
+	}
+	if _, ok := t.Status.Move(PlanProposed); !ok {
+		return nil
+	}
+	t.move(PlanProposed, e.At)
+	t.Plan, t.PlanSeq, t.Approval = p, e.Seq, nil
+	t.Title, t.Guidance, t.Hold, t.Attempts = p.Title, "", nil, 0
+	return nil
+}
+
+func (b *Board) foldQuestion(e *Entry, q *Question) error {
+	t := b.touch(e)
+	if t == nil {
+		return fmt.Errorf("a question needs a task")
+	}
+	t.Questions = append(t.Questions, QuestionState{Question: *q, Seq: e.Seq, At: e.At})
+	return nil
+}
+
+func (b *Board) foldRefusal(e *Entry, r *Refusal) error {
+	b.Refusals++
+	if t := b.touch(e); t != nil {
+		t.Refusals++
+		if len(r.Problems) > 0 && r.Problems[0].Rule == RuleEpoch {
+			t.Late++
+		}
+	}
+	return nil
+}
+
+// RuleEpoch is the rule that a report of a fenced epoch breaks (AMP-174).
+const RuleEpoch = "AMP-174"

@@ -1,0 +1,240 @@
+package amp
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+func (b *Board) foldCommand(e *Entry, c *Command) error {
+	t := b.touch(e)
+	if t != nil && c.Command != NoteCommand {
+		t.Failed = nil // the admin has decided anew
+	}
+	if c.Args.EffectiveAt != nil && c.Args.EffectiveAt.After(e.At) && t != nil {
+		t.Waiting = append(t.Waiting, Waiting{Command: *c, Seq: e.Seq, At: e.At, Due: *c.Args.EffectiveAt})
+		return nil
+	}
+	b.carryOut(e, t, c, e.Seq)
+	return nil
+}
+
+// foldCarriedOut ends the undo time of a command: it ran, or the task had moved on.
+func (b *Board) foldCarriedOut(e *Entry, t *Task, c *Check) error {
+	if t == nil {
+		return nil
+	}
+	i := slices.IndexFunc(t.Waiting, func(w Waiting) bool { return w.Command.ID == c.For })
+	if i < 0 {
+		return nil
+	}
+	w := t.Waiting[i]
+	t.Waiting = slices.Delete(t.Waiting, i, i+1)
+	if c.Blocked() {
+		t.Failed = append(t.Failed, NotCarriedOut{
+			CommandID: w.Command.ID, Command: w.Command.Command, By: w.Command.By, Seq: w.Seq, Why: c.Text,
+		})
+		return nil
+	}
+	b.carryOut(e, t, &w.Command, w.Seq)
+	return nil
+}
+
+// carryOut lets a command take effect. seq is the entry of the decision, e the entry that lets it run.
+func (b *Board) carryOut(e *Entry, t *Task, c *Command, seq uint64) {
+	switch c.Command {
+	case StopAll:
+		b.stop(e, c.By, c.Note)
+		return
+	case Thaw:
+		b.thaw(e.At)
+		return
+	}
+	if t == nil {
+		return
+	}
+	switch c.Command {
+	case Submit:
+		t.foldSubmit(c)
+	case Approve:
+		if t.move(PlanApproved, e.At) {
+			t.Approval = &Approval{Seq: seq, By: c.By, At: c.At, Hash: t.Plan.Hash, Revision: t.Plan.Revision}
+			t.Limits = t.Plan.Budget
+			if t.Next == "" {
+				t.Next = DispatchStart
+			}
+		}
+	case Reject:
+		if t.move(PlanRejected, e.At) {
+			t.Guidance = c.Note
+		}
+	case Resume:
+		if t.move(Resumed, e.At) {
+			t.Guidance = c.Note
+			t.resolve(e, c)
+			t.follow(e, c)
+		}
+	case Unlock:
+		if t.move(Unlocked, e.At) {
+			t.RejectCount = 0
+			t.Hold = &Hold{Kind: HoldUnlock, Seq: e.Seq, Why: "unlocked: a new dispatch, a split or the end is the admin's decision"}
+			t.Guidance = c.Note
+			t.resolve(e, c)
+			t.follow(e, c)
+		}
+	case Redispatch, Reassign, Split, Accept, Override:
+		t.step(e, c, c.Command)
+	case Rollback, Deliver:
+		t.Doing = &Waiting{Command: *c, Seq: seq, At: e.At, Due: e.At}
+	case Terminate:
+		t.terminate(e, c)
+	case Answer, RaiseLimit:
+		t.answer(c)
+	case Withdraw:
+		t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Command.ID == c.Args.Withdraws })
+	case Revise, NoteCommand: // the plan entry of the same append carries a revision; a note is history
+	}
+}
+
+func (t *Task) foldSubmit(c *Command) {
+	w := c.Args.Wish
+	if w == nil && c.Args.Plan != nil {
+		p := c.Args.Plan
+		w = &Wish{
+			Text: p.Wish, Title: p.Title, Repo: p.Repo, Branch: p.Branch, Risk: p.RiskLevel, Executor: p.Executor,
+			Reviewer: p.Reviewer, Budget: p.Budget,
+		}
+	}
+	if w == nil {
+		return
+	}
+	title := w.Title
+	if title == "" { // until a plan gives it a better one
+		title = headline(w.Text)
+	}
+	t.Wish, t.Title, t.Executor, t.Reviewer, t.Limits = w, title, w.Executor, w.Reviewer, w.Budget
+}
+
+// headline is the first line of a wish, cut to 60 characters.
+func headline(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if r := []rune(line); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return line
+}
+
+// step takes one of the commands that may stand alone or follow an unlock, a resume or a rollback.
+func (t *Task) step(e *Entry, c *Command, name CommandName) {
+	switch name {
+	case Redispatch, Reassign:
+		if !t.move(Redispatched, e.At) {
+			return
+		}
+		if c.Args.Executor != "" {
+			t.Executor = c.Args.Executor
+		}
+		if c.Args.Reviewer != "" {
+			t.Reviewer = c.Args.Reviewer
+		}
+		t.due(DispatchGuidance)
+		t.Guidance = c.Note
+	case Split:
+		if t.move(SplitUp, e.At) {
+			t.due("")
+			t.Subtask, t.Guidance, t.Approval = 0, c.Note, nil
+		}
+	case Accept:
+		t.accept(e, t.Decision)
+	case Override:
+		t.accept(e, c.Args.Decision)
+	case Terminate:
+		t.terminate(e, c)
+	}
+	t.resolve(e, c)
+}
+
+// follow takes the one follow-up that unlock, resume and rollback may carry.
+func (t *Task) follow(e *Entry, c *Command) {
+	if c.Args.Next != "" {
+		t.step(e, c, c.Args.Next)
+	}
+}
+
+// accept lets what is held stand: a partial result goes to review, a verdict counts as it is or as overridden.
+func (t *Task) accept(e *Entry, d Decision) {
+	switch {
+	case t.Hold == nil:
+	case t.Hold.Kind == HoldVerdict:
+		t.conclude(e, d)
+	case t.Hold.Kind == HoldResult:
+		t.move(ResultAccepted, e.At)
+	case t.Hold.Kind == HoldUnlock && t.Decision != "":
+		t.conclude(e, Approved)
+	}
+}
+
+func (t *Task) terminate(e *Entry, c *Command) {
+	if t.move(TerminatedCause, e.At) {
+		t.fence()
+		t.due("")
+		t.Waiting, t.Questions, t.Doing = nil, nil, nil
+		t.resolve(e, c)
+	}
+}
+
+func (t *Task) answer(c *Command) {
+	if l := c.Args.Limits; l != nil {
+		if l.WallSec > 0 {
+			t.Limits.WallSec = l.WallSec
+		}
+		if l.Turns > 0 {
+			t.Limits.Turns = l.Turns
+		}
+		t.Questions = slices.DeleteFunc(t.Questions, func(q QuestionState) bool { return q.Type == QuestionBudget })
+	}
+	t.Questions = slices.DeleteFunc(t.Questions, func(q QuestionState) bool { return q.QuestionID == c.Args.Question })
+}
+
+// resolve closes the escalation that the command names, or every open one of the task.
+func (t *Task) resolve(e *Entry, c *Command) {
+	for i := range t.Escalations {
+		s := &t.Escalations[i]
+		if s.Open() && (c.Args.Escalation == "" || c.Args.Escalation == s.MsgID) {
+			s.Resolution, s.ResolvedBy, s.ResolvedSeq, s.ResolvedAt = c.Command, c.By, e.Seq, e.At
+		}
+	}
+}
+
+// stop freezes everything: no turn, no timer, until thaw.
+func (b *Board) stop(e *Entry, by, why string) {
+	if b.Stopped != nil {
+		return
+	}
+	b.Stopped = &Stop{Seq: e.Seq, At: e.At, By: by, Why: why}
+	for _, t := range b.Tasks {
+		if t.Turn != nil {
+			t.Epoch++
+		}
+	}
+}
+
+// thaw ends a stop; every deadline moves on by the time that the clock stood still.
+func (b *Board) thaw(at time.Time) {
+	if b.Stopped == nil {
+		return
+	}
+	stood := at.Sub(b.Stopped.At)
+	b.Stopped = nil
+	for _, t := range b.Tasks {
+		for i := range t.Open {
+			t.Open[i].SentAt = t.Open[i].SentAt.Add(stood)
+		}
+		for i := range t.Waiting {
+			t.Waiting[i].Due = t.Waiting[i].Due.Add(stood)
+		}
+		for r, w := range t.Wrote {
+			t.Wrote[r] = w.Add(stood)
+		}
+	}
+}

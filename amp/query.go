@@ -1,0 +1,73 @@
+package amp
+
+import "time"
+
+// QueryKind is what a client asks the coordinator for.
+type QueryKind string
+
+// The kinds of queries.
+const (
+	// QueryBoard answers with Page.Board, the fold at Page.Head.
+	QueryBoard QueryKind = "board"
+	// QueryEntries answers with Page.Entries as the filter says.
+	QueryEntries QueryKind = "entries"
+	// QueryDiff answers with Page.Text: the unified diff of TaskID from From to To; empty ends mean base and tip.
+	QueryDiff QueryKind = "diff"
+	// QueryLog answers with Page.Text: the end of a turn's raw output, at most 1 MiB; From is the turn id.
+	QueryLog QueryKind = "log"
+	// QueryChecklist answers with Page.Check: the resume checklist of TaskID, verified now.
+	QueryChecklist QueryKind = "checklist"
+	// QueryStatus answers with Page.Status.
+	QueryStatus QueryKind = "status"
+)
+
+// Query is one question to a coordinator.
+type Query struct {
+	Kind   QueryKind `json:"kind"`
+	Filter Filter    `json:"filter,omitzero"`
+	TaskID TaskID    `json:"task_id,omitzero"`
+	From   string    `json:"from,omitzero"`
+	To     string    `json:"to,omitzero"`
+}
+
+// Filter selects entries of a journal. Zero fields select everything.
+type Filter struct {
+	// After and Before bound seq, both exclusive; 0 is open.
+	After  uint64 `json:"after,omitzero"`
+	Before uint64 `json:"before,omitzero"`
+	TaskID TaskID `json:"task_id,omitzero"`
+	Kinds  []Kind `json:"kinds,omitzero"`
+	// ID selects the one entry with this id.
+	ID string `json:"id,omitzero"`
+	// Text selects bodies that contain it, case-insensitively.
+	Text string `json:"text,omitzero"`
+	// Limit is the most entries that one answer holds; 0 means 1,000, more than 1,000 is cut to 1,000.
+	Limit int `json:"limit,omitzero"`
+	// Newest returns the newest entries first.
+	Newest bool `json:"newest,omitzero"`
+}
+
+// Page is the answer to a Query; the fields that the query asked for are set.
+type Page struct {
+	Head    Head              `json:"head"`
+	Board   *Board            `json:"board,omitzero"`
+	Entries []Entry           `json:"entries,omitzero"`
+	More    bool              `json:"more,omitzero"`
+	Text    string            `json:"text,omitzero"`
+	Check   *Check            `json:"check,omitzero"`
+	Status  *CoordinatorState `json:"status,omitzero"`
+}
+
+// CoordinatorState is what a running coordinator says of itself.
+type CoordinatorState struct {
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Home    string    `json:"home"`
+	Started time.Time `json:"started"`
+	// Turns is how many agents run now, Slots how many may.
+	Turns   int  `json:"turns"`
+	Slots   int  `json:"slots"`
+	Stopped bool `json:"stopped"`
+	// Agents are the configured agents by role.
+	Agents map[Role][]string `json:"agents"`
+}

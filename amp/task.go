@@ -1,0 +1,399 @@
+package amp
+
+import (
+	"slices"
+	"time"
+)
+
+// Policy holds the numbers that the fold of a task depends on. They are part of the plan, so an approval binds them and a
+// journal folds the same whatever the configuration says later.
+type Policy struct {
+	// LockAt is the reject_count at which the task is locked (A01); 0 means 3.
+	LockAt int `json:"lock_at,omitzero"`
+	// HoldBelow is the confidence under which a verdict is held (AMP-137); 0 means 0.8.
+	HoldBelow float64 `json:"hold_below,omitzero"`
+	// Gates are the ci_status keys whose failure stops a review (AMP-113, A24); empty means xcode_cloud and local.
+	Gates []string `json:"gates,omitzero"`
+}
+
+// Ref points at a message of the task.
+type Ref struct {
+	MsgID string    `json:"msg_id"`
+	Seq   uint64    `json:"seq"`
+	At    time.Time `json:"at"`
+}
+
+// Obligation is a message whose ACK is still due.
+type Obligation struct {
+	MsgID string      `json:"msg_id"`
+	Type  MessageType `json:"type"`
+	Seq   uint64      `json:"seq"`
+	To    Role        `json:"to"`
+	// SentAt is the time of the message's entry, moved on by the time that the clock stood still (A19).
+	SentAt     time.Time `json:"sent_at"`
+	TimeoutSec int       `json:"timeout_sec"`
+	// Redelivered is set after the one redelivery at half time.
+	Redelivered bool `json:"redelivered,omitzero"`
+}
+
+// Deadline is when the ACK times out.
+func (o *Obligation) Deadline() time.Time { return o.SentAt.Add(o.timeout()) }
+
+// HalfTime is when the message is redelivered once.
+func (o *Obligation) HalfTime() time.Time { return o.SentAt.Add(o.timeout() / 2) }
+
+func (o *Obligation) timeout() time.Duration { return time.Duration(o.TimeoutSec) * time.Second }
+
+// TurnState is a run of an agent that has started and not ended.
+type TurnState struct {
+	Turn
+	Seq       uint64    `json:"seq"`
+	StartedAt time.Time `json:"started_at"`
+	LastAt    time.Time `json:"last_at"`
+}
+
+// EscalationState is an escalation and what became of it.
+type EscalationState struct {
+	MsgID       string         `json:"msg_id"`
+	Seq         uint64         `json:"seq"`
+	At          time.Time      `json:"at"`
+	Type        EscalationType `json:"escalation_type"`
+	Severity    Severity       `json:"severity"`
+	From        Role           `json:"from"`
+	TriggeredBy Role           `json:"triggered_by"`
+	Description string         `json:"description"`
+	Affected    []string       `json:"affected_msgs,omitzero"`
+	Suggested   []string       `json:"suggested_actions,omitzero"`
+	Suspended   bool           `json:"auto_suspended"`
+	// SeenBy is the admin whose ACK says "seen"; it decides nothing.
+	SeenBy string `json:"seen_by,omitzero"`
+	// Resolution is the command that resolved it, empty while it is open.
+	Resolution  CommandName `json:"resolution,omitzero"`
+	ResolvedBy  string      `json:"resolved_by,omitzero"`
+	ResolvedSeq uint64      `json:"resolved_seq,omitzero"`
+	ResolvedAt  time.Time   `json:"resolved_at,omitzero"`
+}
+
+// Open reports whether no command has resolved the escalation.
+func (e *EscalationState) Open() bool { return e.Resolution == "" }
+
+// HoldKind is why a task is held.
+type HoldKind string
+
+// The kinds of holds.
+const (
+	HoldResult  HoldKind = "result"  // partial or failed result
+	HoldVerdict HoldKind = "verdict" // low confidence, an open criterion, a contradiction
+	HoldRefused HoldKind = "refused" // the executor refused the dispatch
+	HoldUnlock  HoldKind = "unlocked"
+	HoldRolled  HoldKind = "rolled_back"
+)
+
+// Hold is a decision that waits for the admin.
+type Hold struct {
+	Kind HoldKind `json:"kind"`
+	Seq  uint64   `json:"seq"`
+	// Why is one sentence for the admin.
+	Why string `json:"why"`
+}
+
+// QuestionState is a question that waits for its answer.
+type QuestionState struct {
+	Question
+	Seq uint64    `json:"seq"`
+	At  time.Time `json:"at"`
+}
+
+// Waiting is a command with an undo time that has not run yet.
+type Waiting struct {
+	Command Command   `json:"command"`
+	Seq     uint64    `json:"seq"`
+	At      time.Time `json:"at"`
+	Due     time.Time `json:"due"`
+}
+
+// NotCarriedOut is a command whose time came when the task had moved on.
+type NotCarriedOut struct {
+	CommandID string      `json:"command_id"`
+	Command   CommandName `json:"command"`
+	By        string      `json:"by"`
+	Seq       uint64      `json:"seq"`
+	Why       string      `json:"why"`
+}
+
+// Approval binds one plan revision.
+type Approval struct {
+	Seq      uint64    `json:"seq"`
+	By       string    `json:"by"`
+	At       time.Time `json:"at"`
+	Hash     string    `json:"hash"`
+	Revision int       `json:"revision"`
+}
+
+// ReviewFinding is a blocking or minor issue with an id that stays the same over the rounds of a task.
+type ReviewFinding struct {
+	ID          string        `json:"id"`
+	Severity    IssueSeverity `json:"severity"`
+	File        string        `json:"file"`
+	Line        int           `json:"line"`
+	Description string        `json:"description"`
+	Fix         string        `json:"suggested_fix,omitzero"`
+	// Rounds are the rounds whose verdict named it, ascending.
+	Rounds []int `json:"rounds"`
+}
+
+// CheckState is the last verification of the current result.
+type CheckState struct {
+	Seq          uint64   `json:"seq"`
+	Commit       string   `json:"commit,omitzero"`
+	Confirmed    int      `json:"confirmed"`
+	Refuted      int      `json:"refuted"`
+	Inconclusive int      `json:"inconclusive"`
+	Refutations  []string `json:"refutations,omitzero"`
+}
+
+// DispatchReason is why the next task_dispatch is sent.
+type DispatchReason string
+
+// The reasons of a dispatch.
+const (
+	DispatchStart      DispatchReason = "start"
+	DispatchNext       DispatchReason = "next_subtask"
+	DispatchRejected   DispatchReason = "rejected"
+	DispatchRefuted    DispatchReason = "claims_refuted"
+	DispatchCI         DispatchReason = "ci_failed"
+	DispatchGuidance   DispatchReason = "guidance"
+	DispatchResumed    DispatchReason = "resumed"
+	DispatchReapproved DispatchReason = "reapproved"
+)
+
+// Task is what the journal says of one task. It is state, not history: history is the task's entries.
+type Task struct {
+	ID TaskID `json:"task_id"`
+	// Key is the seq of the task's first entry.
+	Key    uint64 `json:"key"`
+	Title  string `json:"title"`
+	Wish   *Wish  `json:"wish,omitzero"`
+	Status Status `json:"status"`
+	// Before is the status that a suspension interrupted.
+	Before Status    `json:"before,omitzero"`
+	Since  time.Time `json:"since"`
+	// Revision grows by one with every move and every plan revision; commands name it in expects.
+	Revision int       `json:"revision"`
+	FirstAt  time.Time `json:"first_at"`
+	LastAt   time.Time `json:"last_at"`
+	LastSeq  uint64    `json:"last_seq"`
+
+	Plan     *Plan     `json:"plan,omitzero"`
+	PlanSeq  uint64    `json:"plan_seq,omitzero"`
+	Approval *Approval `json:"approval,omitzero"`
+	// Guidance is the admin's or the checks' words for the next dispatch or plan.
+	Guidance string `json:"guidance,omitzero"`
+	// Executor and Reviewer are the agents of the task when they differ from the configured ones.
+	Executor string `json:"executor,omitzero"`
+	Reviewer string `json:"reviewer,omitzero"`
+	Limits   Budget `json:"limits,omitzero"`
+	Spent    Budget `json:"spent,omitzero"`
+
+	// Subtask is the index of the current subtask; Round counts dispatches.
+	Subtask     int `json:"subtask"`
+	Round       int `json:"round"`
+	RejectCount int `json:"reject_count"`
+	RejectTotal int `json:"reject_total"`
+	// RefutedRow and CIRow count refuted reports and failed CI runs in a row.
+	RefutedRow int `json:"refuted_row,omitzero"`
+	CIRow      int `json:"ci_row,omitzero"`
+
+	// Next is why a dispatch is due, with the messages that it must refer to; empty when none is due.
+	Next       DispatchReason `json:"next,omitzero"`
+	ContextRef []string       `json:"context_ref,omitzero"`
+	// Dispatch, Result, Request and Verdict are the messages of the current round; nil until they exist.
+	Dispatch *Ref `json:"dispatch,omitzero"`
+	Result   *Ref `json:"result,omitzero"`
+	Request  *Ref `json:"request,omitzero"`
+	Verdict  *Ref `json:"verdict,omitzero"`
+	// Decision and Confidence are those of Verdict.
+	Decision   Decision `json:"decision,omitzero"`
+	Confidence float64  `json:"confidence,omitzero"`
+	// Checked is the check of Result, CI its local CI, nil until they ran.
+	Checked *CheckState       `json:"checked,omitzero"`
+	CI      map[string]string `json:"ci,omitzero"`
+	// Checks sums the claims over all rounds.
+	Checks CheckState `json:"checks"`
+	// Open are the messages whose ACK is due.
+	Open []Obligation `json:"open,omitzero"`
+
+	// Epoch fences reports: a report of a turn with a smaller epoch is late.
+	Epoch int        `json:"epoch"`
+	Turn  *TurnState `json:"turn,omitzero"`
+	// Attempts counts turns for the current message that ended without what was asked.
+	Attempts   int    `json:"attempts,omitzero"`
+	LastTurn   string `json:"last_turn,omitzero"`
+	Checkpoint int    `json:"checkpoint,omitzero"`
+	// Base is where the branch starts; Commit is the tip that Arbiter last verified or set; Reviewed the tip that the last
+	// verdict saw.
+	Base     string `json:"base,omitzero"`
+	Commit   string `json:"commit,omitzero"`
+	Reviewed string `json:"reviewed,omitzero"`
+	// LastVerdictCommit is the tip at the last verdict; an incremental review starts there.
+	LastVerdictCommit string `json:"last_verdict_commit,omitzero"`
+
+	Escalations []EscalationState `json:"escalations,omitzero"`
+	Hold        *Hold             `json:"hold,omitzero"`
+	Questions   []QuestionState   `json:"questions,omitzero"`
+	Waiting     []Waiting         `json:"waiting,omitzero"`
+	// Failed are the commands that were not carried out since the last decision about the task.
+	Failed   []NotCarriedOut `json:"not_carried_out,omitzero"`
+	Findings []ReviewFinding `json:"findings,omitzero"`
+	// Proof is the seq of the check that proved the current suspension, 0 until there is one.
+	Proof uint64 `json:"proof,omitzero"`
+	// Doing is the command whose git work is under way: rollback, deliver or terminate.
+	Doing *Waiting `json:"doing,omitzero"`
+	// Released is set when the worktree of the ended task is gone.
+	Released bool `json:"released,omitzero"`
+	// Sessions are the last sessions of the agents, by role.
+	Sessions map[Role]string `json:"sessions,omitzero"`
+	// Wrote is the time of the last entry of each role (AMP-170).
+	Wrote map[Role]time.Time `json:"wrote,omitzero"`
+	// LastOK is the last message that was sent, received and acknowledged as it should (AMP-160).
+	LastOK string `json:"last_ok,omitzero"`
+	// Late counts reports of fenced epochs; they are kept as refusals.
+	Late int `json:"late,omitzero"`
+	// Refusals counts refused messages of the task.
+	Refusals int `json:"refusals,omitzero"`
+}
+
+// LockAt is the reject count at which the task locks.
+func (t *Task) LockAt() int {
+	if t.Plan != nil && t.Plan.Policy.LockAt > 0 {
+		return t.Plan.Policy.LockAt
+	}
+	return 3
+}
+
+func (t *Task) holdBelow() float64 {
+	if t.Plan != nil && t.Plan.Policy.HoldBelow > 0 {
+		return t.Plan.Policy.HoldBelow
+	}
+	return 0.8
+}
+
+// Gates are the ci_status keys that stop a review when they failed.
+func (t *Task) Gates() []string {
+	if t.Plan != nil && len(t.Plan.Policy.Gates) > 0 {
+		return t.Plan.Policy.Gates
+	}
+	return []string{"xcode_cloud", "local"}
+}
+
+// OpenEscalations are the escalations that no command has resolved, oldest first.
+func (t *Task) OpenEscalations() []EscalationState {
+	return slices.DeleteFunc(slices.Clone(t.Escalations), func(e EscalationState) bool { return !e.Open() })
+}
+
+// Obligation returns the open obligation for a message, or nil.
+func (t *Task) Obligation(msgID string) *Obligation {
+	for i := range t.Open {
+		if t.Open[i].MsgID == msgID {
+			return &t.Open[i]
+		}
+	}
+	return nil
+}
+
+// Blocked says in words why no agent may start a turn of the task now, or "" when one may.
+func (t *Task) Blocked() string {
+	switch {
+	case len(t.Questions) > 0:
+		return "a question waits for the admin"
+	case t.Doing != nil:
+		return "a " + string(t.Doing.Command.Command) + " is under way"
+	}
+	return ""
+}
+
+// Subtasks are the subtasks of the plan, nil without one.
+func (t *Task) Subtasks() []Subtask {
+	if t.Plan == nil {
+		return nil
+	}
+	return t.Plan.Subtasks
+}
+
+// CurrentSubtask is the subtask at work, or the zero Subtask.
+func (t *Task) CurrentSubtask() Subtask {
+	if s := t.Subtasks(); t.Subtask < len(s) {
+		return s[t.Subtask]
+	}
+	return Subtask{}
+}
+
+// restarts are the commands after which agents may work on the task again, or its branch moves.
+var restarts = []CommandName{Resume, Unlock, Redispatch, Reassign, Split, Rollback}
+
+// Allows reports whether a command can be given now, as a [*TransitionError] with the reason when not.
+func (t *Task) Allows(c CommandName) error {
+	refuse := func(why string) error {
+		return &TransitionError{TaskID: t.ID, From: t.Status, Step: string(c), Why: why}
+	}
+	if t.Status.Ended() && c != NoteCommand {
+		return refuse("the task is " + string(t.Status))
+	}
+	if from, listed := commandFrom[c]; listed && !slices.Contains(from, t.Status) {
+		return refuse("the task is " + string(t.Status))
+	}
+	if t.Doing != nil && c != NoteCommand && c != Withdraw {
+		return refuse("a " + string(t.Doing.Command.Command) + " is under way")
+	}
+	if (t.Status == Suspended || t.Status == Locked) && t.Proof == 0 && slices.Contains(restarts, c) {
+		return refuse("it is not proven yet that every process of the task is gone")
+	}
+	switch c {
+	case Accept, Override:
+		if t.Hold == nil || (t.Hold.Kind != HoldVerdict && (c == Override || t.Hold.Kind != HoldResult)) {
+			return refuse("nothing is held that could be " + map[CommandName]string{Accept: "accepted", Override: "overridden"}[c])
+		}
+	case Redispatch, Reassign:
+		if t.Approval == nil {
+			return refuse("no plan revision is approved")
+		}
+	case Answer:
+		if len(t.Questions) == 0 {
+			return refuse("no question waits")
+		}
+	case Withdraw:
+		if len(t.Waiting) == 0 {
+			return refuse("no command waits")
+		}
+	}
+	return nil
+}
+
+// Affected are the messages of the current round, oldest first; never nil.
+func (t *Task) Affected() []string {
+	ids := []string{}
+	for _, r := range []*Ref{t.Dispatch, t.Result, t.Request, t.Verdict} {
+		if r != nil {
+			ids = append(ids, r.MsgID)
+		}
+	}
+	return ids
+}
+
+// Workspace is what git work needs to know of the task; it has no Repo before there is a plan.
+func (t *Task) Workspace() Workspace {
+	w := Workspace{TaskID: t.ID, Commit: t.Commit}
+	if p := t.Plan; p != nil {
+		w.Repo, w.Branch, w.BaseBranch, w.BaseCommit = p.Repo, p.Branch, p.BaseBranch, p.BaseCommit
+		w.AllowedPaths, w.PlanHash = p.AllowedPaths, p.Hash
+	}
+	if t.Dispatch != nil {
+		w.Dispatch = t.Dispatch.MsgID
+	}
+	return w
+}
+
+// HasOpen reports whether an escalation of this type is open.
+func (t *Task) HasOpen(typ EscalationType) bool {
+	return slices.ContainsFunc(t.Escalations, func(e EscalationState) bool { return e.Type == typ && e.Open() })
+}

@@ -1,0 +1,53 @@
+package amp
+
+// TurnEvent is what a turn entry records.
+type TurnEvent string
+
+// The events of a turn.
+const (
+	TurnStarted     TurnEvent = "started"
+	TurnRedelivered TurnEvent = "redelivered"
+	TurnProgress    TurnEvent = "progress"
+	TurnEnded       TurnEvent = "ended"
+)
+
+// TurnOutcome is how a turn ended.
+type TurnOutcome string
+
+// The outcomes of a turn. Only TurnOK delivered what was asked; TurnLost says that the coordinator died while it ran.
+const (
+	TurnOK      TurnOutcome = "ok"
+	TurnFailed  TurnOutcome = "failed"
+	TurnInvalid TurnOutcome = "invalid"
+	TurnKilled  TurnOutcome = "killed"
+	TurnTimeout TurnOutcome = "timeout"
+	TurnLost    TurnOutcome = "lost"
+)
+
+// Turn is the body of a turn entry: one event in one run of an agent.
+type Turn struct {
+	TurnID string    `json:"turn_id"`
+	Event  TurnEvent `json:"event"`
+	TaskID TaskID    `json:"task_id"`
+	Role   Role      `json:"role"`
+	Agent  string    `json:"agent"`
+	// For is the msg_id that the turn works on; empty for a planning turn.
+	For   string `json:"for,omitzero"`
+	Epoch int    `json:"epoch"`
+	PID   int    `json:"pid,omitzero"`
+	// Checkpoint is the number of the checkpoint set before the turn; Dir is where it works.
+	Checkpoint int    `json:"checkpoint,omitzero"`
+	Dir        string `json:"dir,omitzero"`
+	// Session lets an agent continue its context in a later turn.
+	Session string `json:"session,omitzero"`
+	// Text is one line of progress, or why the turn ended.
+	Text    string      `json:"text,omitzero"`
+	Outcome TurnOutcome `json:"outcome,omitzero"`
+	Exit    *int        `json:"exit,omitzero"`
+	// TookMS is how long the turn ran, in milliseconds.
+	TookMS  int64   `json:"took_ms,omitzero"`
+	Tokens  int     `json:"tokens,omitzero"`
+	CostUSD float64 `json:"cost_usd,omitzero"`
+	// Log names the file with the turn's raw output.
+	Log string `json:"log,omitzero"`
+}

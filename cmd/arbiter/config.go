@@ -1,0 +1,281 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+)
+
+// config is everything that a person can set. The order is: defaults, config.toml, environment, --set; what arbiter.toml of a
+// repository sets counts for the tasks of that repository.
+type config struct {
+	Agents map[string]agentConfig `toml:"agents"`
+	Roles  rolesConfig            `toml:"roles"`
+	Policy policyConfig           `toml:"policy"`
+	Budget budgetConfig           `toml:"budget"`
+	Repo   repoConfig             `toml:"repo"`
+	TUI    tuiConfig              `toml:"tui"`
+}
+
+// agentConfig is one agent.
+type agentConfig struct {
+	// Kind is "command", a program that Arbiter runs, or "external", one that takes part through arbiter message.
+	Kind   string   `toml:"kind"`
+	Argv   []string `toml:"argv"`
+	Vendor string   `toml:"vendor"`
+	// Roles are what it may be; empty allows every role.
+	Roles []string `toml:"roles"`
+	// Acks says who acknowledges messages for a command: "agent" itself, or Arbiter as soon as the program runs ("auto").
+	Acks string            `toml:"acks"`
+	Env  map[string]string `toml:"env"`
+	// Pass names variables of the coordinator's environment that the program may see besides the harmless ones.
+	Pass    []string `toml:"pass"`
+	Silence duration `toml:"silence"`
+	Total   duration `toml:"total"`
+	Grace   duration `toml:"grace"`
+	Output  int64    `toml:"output"`
+}
+
+type rolesConfig struct {
+	Coordinator string `toml:"coordinator"`
+	Executor    string `toml:"executor"`
+	Reviewer    string `toml:"reviewer"`
+}
+
+type policyConfig struct {
+	LockAt        int                 `toml:"lock_at"`
+	HoldBelow     float64             `toml:"hold_below"`
+	Gates         []string            `toml:"gates"`
+	Heartbeat     duration            `toml:"heartbeat"`
+	ProgressEvery duration            `toml:"progress_every"`
+	Undo          duration            `toml:"undo"`
+	Slots         int                 `toml:"slots"`
+	Attempts      int                 `toml:"attempts"`
+	AckTimeouts   map[string]duration `toml:"ack_timeouts"`
+}
+
+type budgetConfig struct {
+	// Wall is the working time of all turns of a task, Turns how many there may be.
+	Wall  duration `toml:"wall"`
+	Turns int      `toml:"turns"`
+}
+
+type repoConfig struct {
+	Protected []string   `toml:"protected"`
+	Checks    [][]string `toml:"checks"`
+	CITimeout duration   `toml:"ci_timeout"`
+}
+
+type tuiConfig struct {
+	Theme string            `toml:"theme"`
+	Signs string            `toml:"signs"`
+	Mouse *bool             `toml:"mouse"`
+	Keys  map[string]string `toml:"keys"`
+}
+
+// duration is a time.Duration that is written as "30m".
+type duration time.Duration
+
+// UnmarshalText reads "90s", "30m", "2h".
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is no duration; write it as \"90s\", \"30m\" or \"2h\"", text)
+	}
+	*d = duration(v)
+	return nil
+}
+
+// repoFile is the name of the configuration in a repository.
+const repoFile = "arbiter.toml"
+
+// repoFileConfig is what a repository may set for its own tasks. It names no program but the checks, which run the repository's
+// own code anyway.
+type repoFileConfig struct {
+	Roles  rolesConfig  `toml:"roles"`
+	Budget budgetConfig `toml:"budget"`
+	Repo   repoConfig   `toml:"repo"`
+}
+
+// loadConfig reads the configuration of this run and checks it.
+func (a *app) loadConfig() (*config, error) {
+	c := &config{}
+	file, named := a.configPath()
+	data, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !named:
+	case errors.Is(err, os.ErrNotExist):
+		return nil, usage("the configuration %s is not there", file).then("Write one with arbiter init, or name another with --config.")
+	case err != nil:
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	default:
+		if err := decodeTOML(file, data, c); err != nil {
+			return nil, err
+		}
+	}
+	if err := overrideEnv(c, os.Environ()); err != nil {
+		return nil, err
+	}
+	if err := overrideSets(c, a.sets); err != nil {
+		return nil, err
+	}
+	if err := c.validate(); err != nil {
+		return nil, &usageError{
+			what: "the configuration is wrong: " + err.Error(), means: "Nothing was started.",
+			next: "Edit " + file + "; arbiter doctor checks it.",
+		}
+	}
+	return c, nil
+}
+
+// loadRepoFile reads arbiter.toml of a repository's top folder; without one it is empty.
+func loadRepoFile(root string) (*repoFileConfig, error) {
+	c := &repoFileConfig{}
+	file := filepath.Join(root, repoFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the repository's configuration: %w", err)
+	}
+	if err := decodeTOML(file, data, c); err != nil {
+		return nil, err
+	}
+	if err := c.Repo.validate(); err != nil {
+		return nil, usage("%s is wrong: %v", file, err).then("Edit it.")
+	}
+	return c, nil
+}
+
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// validate returns every problem.
+func (c *config) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, name := range sortedKeys(c.Agents) {
+		agent := c.Agents[name]
+		agent.validate(name, bad)
+	}
+	for role, name := range c.Roles.all() {
+		agent, ok := c.Agents[name]
+		switch {
+		case name == "":
+		case !ok:
+			bad("roles.%s: agent %q is not configured under [agents.%s]", role, name, name)
+		case len(agent.Roles) > 0 && !slices.Contains(agent.Roles, string(role)):
+			bad("roles.%s: agent %q does not take that role", role, name)
+		}
+	}
+	p := c.Policy
+	if p.LockAt < 0 || p.LockAt == 1 {
+		bad("policy.lock_at is %d; it counts rejections and is at least 2", p.LockAt)
+	}
+	if p.HoldBelow < 0 || p.HoldBelow > 1 {
+		bad("policy.hold_below is %v; a confidence is between 0 and 1", p.HoldBelow)
+	}
+	if p.Slots < 0 || p.Attempts < 0 {
+		bad("policy.slots and policy.attempts are not negative")
+	}
+	for typ := range p.AckTimeouts {
+		if amp.MessageType(typ).AckTimeout() == 0 {
+			bad("policy.ack_timeouts.%s: a message of that type has no ACK timeout", typ)
+		}
+	}
+	if c.Budget.Turns < 0 {
+		bad("budget.turns is negative")
+	}
+	if err := c.Repo.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	c.TUI.validate(bad)
+	return errors.Join(errs...)
+}
+
+func (g agentConfig) validate(name string, bad func(string, ...any)) {
+	key := "agents." + name
+	if !agentName.MatchString(name) {
+		bad("%s: a name has letters, digits, dots, dashes and underscores only", key)
+	}
+	switch g.Kind {
+	case "command":
+		if len(g.Argv) == 0 || g.Argv[0] == "" {
+			bad("%s.argv: a command needs its program and arguments", key)
+		}
+		if g.Acks != "" && g.Acks != "agent" && g.Acks != "auto" {
+			bad("%s.acks is %q, want \"agent\" or \"auto\"", key, g.Acks)
+		}
+	case "external":
+		if len(g.Argv) > 0 || len(g.Env) > 0 || len(g.Pass) > 0 || g.Acks != "" {
+			bad("%s: an external agent is not run by Arbiter; argv, env, pass and acks have no meaning", key)
+		}
+	default:
+		bad("%s.kind is %q, want \"command\" or \"external\"", key, g.Kind)
+	}
+	for _, r := range g.Roles {
+		switch amp.Role(r) {
+		case amp.Coordinator, amp.Executor, amp.Reviewer:
+		default:
+			bad("%s.roles holds %q, want coordinator, executor or reviewer", key, r)
+		}
+	}
+	if g.Output < 0 {
+		bad("%s.output is negative", key)
+	}
+	for k := range g.Env {
+		if k == "" || strings.ContainsAny(k, "=\x00") {
+			bad("%s.env: %q is no name of a variable", key, k)
+		}
+	}
+}
+
+func (r repoConfig) validate() error {
+	var errs []error
+	for _, p := range r.Protected {
+		if _, err := path.Match(p, ""); err != nil || p == "" {
+			errs = append(errs, fmt.Errorf("repo.protected: %q is no pattern", p))
+		}
+	}
+	for i, argv := range r.Checks {
+		if len(argv) == 0 || argv[0] == "" {
+			errs = append(errs, fmt.Errorf("repo.checks[%d] is empty; a check is a program and its arguments, as [\"go\", \"test\", \"./...\"]", i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t tuiConfig) validate(bad func(string, ...any)) {
+	if !slices.Contains([]string{"", "auto", "dark", "light", "contrast", "mono"}, t.Theme) {
+		bad("tui.theme is %q, want auto, dark, light, contrast or mono", t.Theme)
+	}
+	if !slices.Contains([]string{"", "auto", "utf8", "ascii"}, t.Signs) {
+		bad("tui.signs is %q, want auto, utf8 or ascii", t.Signs)
+	}
+}
+
+// all are the roles that have an agent, by role.
+func (r rolesConfig) all() map[amp.Role]string {
+	return map[amp.Role]string{amp.Coordinator: r.Coordinator, amp.Executor: r.Executor, amp.Reviewer: r.Reviewer}
+}
+
+func (b budgetConfig) budget() amp.Budget {
+	return amp.Budget{WallSec: int(time.Duration(b.Wall).Seconds()), Turns: b.Turns}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

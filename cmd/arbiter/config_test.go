@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const fullConfig = `
+[agents.worker]
+kind = "command"
+argv = ["prog", "--x"]
+vendor = "acme"
+roles = ["executor"]
+acks = "auto"
+env = {A = "b"}
+pass = ["LANG"]
+silence = "10m"
+total = "1h"
+grace = "5s"
+output = 1048576
+[agents.guest]
+kind = "external"
+[roles]
+executor = "worker"
+reviewer = "guest"
+[policy]
+lock_at = 4
+hold_below = 0.7
+gates = ["local"]
+heartbeat = "20m"
+progress_every = "30s"
+undo = "3s"
+slots = 8
+attempts = 3
+ack_timeouts = {task_dispatch = "60s"}
+[budget]
+wall = "2h"
+turns = 20
+[repo]
+protected = ["release/*"]
+checks = [["go", "test", "./..."]]
+ci_timeout = "10m"
+[tui]
+theme = "dark"
+signs = "ascii"
+mouse = false
+keys = {quit = "Q"}
+`
+
+func TestConfig_everyKey(t *testing.T) {
+	t.Parallel()
+	var c config
+	if err := decodeTOML("x", []byte(fullConfig), &c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.validate(); err != nil {
+		t.Fatal(err)
+	}
+	mouse := false
+	want := config{
+		Agents: map[string]agentConfig{
+			"worker": {
+				Kind: "command", Argv: []string{"prog", "--x"}, Vendor: "acme", Roles: []string{"executor"}, Acks: "auto",
+				Env: map[string]string{"A": "b"}, Pass: []string{"LANG"}, Silence: duration(10 * time.Minute), Total: duration(time.Hour),
+				Grace: duration(5 * time.Second), Output: 1 << 20,
+			},
+			"guest": {Kind: "external"},
+		},
+		Roles: rolesConfig{Executor: "worker", Reviewer: "guest"},
+		Policy: policyConfig{
+			LockAt: 4, HoldBelow: 0.7, Gates: []string{"local"}, Heartbeat: duration(20 * time.Minute),
+			ProgressEvery: duration(30 * time.Second), Undo: duration(3 * time.Second), Slots: 8, Attempts: 3,
+			AckTimeouts: map[string]duration{"task_dispatch": duration(time.Minute)},
+		},
+		Budget: budgetConfig{Wall: duration(2 * time.Hour), Turns: 20},
+		Repo:   repoConfig{Protected: []string{"release/*"}, Checks: [][]string{{"go", "test", "./..."}}, CITimeout: duration(10 * time.Minute)},
+		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: map[string]string{"quit": "Q"}},
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		key, value string
+		get        func(*config) any
+		want       any
+	}{
+		"number":          {"policy.slots", "3", func(c *config) any { return c.Policy.Slots }, 3},
+		"duration":        {"policy.undo", "5s", func(c *config) any { return c.Policy.Undo }, duration(5 * time.Second)},
+		"quoted duration": {"policy.undo", `"5s"`, func(c *config) any { return c.Policy.Undo }, duration(5 * time.Second)},
+		"word":            {"roles.executor", "guest", func(c *config) any { return c.Roles.Executor }, "guest"},
+		"word of digits":  {"roles.executor", "42", func(c *config) any { return c.Roles.Executor }, "42"},
+		"list":            {"repo.protected", `["a", "b"]`, func(c *config) any { return strings.Join(c.Repo.Protected, "+") }, "a+b"},
+		"below a map":     {"policy.ack_timeouts.task_result", "9s", func(c *config) any { return c.Policy.AckTimeouts["task_result"] }, duration(9 * time.Second)},
+		"an agent":        {"agents.worker.vendor", "other", func(c *config) any { return c.Agents["worker"].Vendor }, "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c config
+			if err := decodeTOML("x", []byte(fullConfig), &c); err != nil {
+				t.Fatal(err)
+			}
+			if err := override(&c, tc.key, tc.value, "the test"); err != nil {
+				t.Fatal(err)
+			}
+			if got := tc.get(&c); got != tc.want {
+				t.Errorf("%s = %v, want %v", tc.key, got, tc.want)
+			}
+			if c.Policy.LockAt != 4 {
+				t.Error("another key was lost")
+			}
+		})
+	}
+}
+
+func TestOverride_wrong(t *testing.T) {
+	t.Parallel()
+	for key, value := range map[string]string{
+		"policy.slot": "3", "policy": "3", "policy.slots": "many", "policy.undo": "soon", "nope.x": "1", "policy.slots\n[repo]": "1",
+		"roles.executor": "a\nb", "": "x",
+	} {
+		var c config
+		err := override(&c, key, value, "the test")
+		if _, ok := errors.AsType[*usageError](err); !ok {
+			t.Errorf("override %q = %q: %v, want a usage error", key, value, err)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"acks", "argv", "env", "kind", "vendor"}
+	for word, want := range map[string]string{"arg": "argv", "arvg": "argv", "vendr": "vendor", "ack": "acks", "colour": "", "": "env"} {
+		if got := nearest(word, known); got != want && word != "" {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestRepoFile_namesNoPrograms(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"[agents.x]\nkind = \"command\"\n", "[policy]\nlock_at = 99\n", "[tui]\nmouse = false\n", "[repo]\nchecks = [[]]\n"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, repoFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loadRepoFile(dir); err == nil {
+			t.Errorf("arbiter.toml of a repository may hold %q", text)
+		}
+	}
+}
+
+// Whatever a configuration holds, reading it ends in a value or in an error that names the file.
+func FuzzDecodeTOML(f *testing.F) {
+	f.Add([]byte(fullConfig))
+	f.Add([]byte("[policy]\nslot = 1\n"))
+	f.Add([]byte("a.b.c = 1\n[a]\n"))
+	f.Add([]byte("[agents]\nx = 3\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c config
+		if err := decodeTOML("file.toml", data, &c); err != nil {
+			if !strings.HasPrefix(err.Error(), "file.toml:") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		_ = c.validate()
+	})
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"arbiter/amp"
+	"arbiter/gitops"
+	"arbiter/server"
+	"arbiter/ssot/sqlite"
+)
+
+// finding is one line of arbiter doctor.
+type finding struct {
+	Name string `json:"name"`
+	// Level is ok, warn (it works, but) or fail.
+	Level string `json:"level"`
+	What  string `json:"what"`
+	Next  string `json:"next,omitzero"`
+}
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Say what is missing or wrong here, and how to mend it; exit code 1 when something has to be", Args: takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			all := a.examine(c.Context())
+			failed := false
+			for _, f := range all {
+				failed = failed || f.Level == "fail"
+			}
+			if a.json {
+				a.outJSON(struct {
+					OK       bool      `json:"ok"`
+					Findings []finding `json:"findings"`
+				}{!failed, all})
+			} else {
+				t := &table{}
+				for _, f := range all {
+					t.add(f.Level, f.Name, f.What)
+					if f.Next != "" {
+						t.add("", "", "→ "+f.Next)
+					}
+				}
+				t.print(a)
+			}
+			if failed {
+				return &quietError{code: exitFailed}
+			}
+			return nil
+		}),
+	}
+}
+
+// examine looks at everything that a coordinator needs. It changes nothing but creates the data directory.
+func (a *app) examine(ctx context.Context) []finding {
+	var all []finding
+	add := func(level, name, what, next string) { all = append(all, finding{name, level, what, next}) }
+	failed := func(name string, err error) {
+		e := explain(err)
+		add("fail", name, e.What, e.Next)
+	}
+	home, err := a.makeHome()
+	if err != nil {
+		failed("data directory", err)
+		return append(all, a.examineConfig()...)
+	}
+	add("ok", "data directory", home, "")
+	if free, err := freeBytes(home); err == nil && free < 1<<30 {
+		add("warn", "disk", fmt.Sprintf("%d MiB are free for the journal and the worktrees", free>>20), "Make room, or name another disk with --home.")
+	}
+	if _, err := gitops.New(gitops.Options{Home: home}); err != nil {
+		add("fail", "git", err.Error(), "Install git, version 2.38 or newer.")
+	} else {
+		add("ok", "git", "is there and new enough", "")
+	}
+	all = append(all, a.examineJournal(ctx, home)...)
+	all = append(all, a.examineConfig()...)
+	all = append(all, a.examineCoordinator(ctx, home))
+	if top, err := repoTop("."); err == nil {
+		if there, _ := exists(filepath.Join(top, repoFile)); there {
+			if _, err := loadRepoFile(top); err != nil {
+				failed(repoFile, err)
+			} else {
+				add("ok", repoFile, filepath.Join(top, repoFile), "")
+			}
+		}
+	}
+	return all
+}
+
+func (a *app) examineJournal(ctx context.Context, home string) []finding {
+	log, err := sqlite.OpenReadOnly(ctx, home)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []finding{{"journal", "ok", "none yet; it begins with the first coordinator", ""}}
+	}
+	if err == nil {
+		var head amp.Head
+		head, err = log.Head(ctx)
+		if err = errors.Join(err, log.Close()); err == nil {
+			return []finding{{"journal", "ok", fmt.Sprintf("%d entries; arbiter journal verify checks all of them", head.Seq), ""}}
+		}
+	}
+	e := explain(err)
+	return []finding{{"journal", "fail", e.What, e.Next}}
+}
+
+func (a *app) examineConfig() []finding {
+	file, _ := a.configPath()
+	c, err := a.loadConfig()
+	if err != nil {
+		e := explain(err)
+		return []finding{{"configuration", "fail", e.What, e.Next}}
+	}
+	if len(c.Agents) == 0 {
+		return []finding{{"configuration", "fail", "no agent is configured in " + file, "arbiter init --agent NAME=PROGRAM"}}
+	}
+	all := []finding{{"configuration", "ok", file, ""}}
+	for _, name := range sortedKeys(c.Agents) {
+		all = append(all, examineAgent(name, c.Agents[name], filepath.Dir(file)))
+	}
+	for _, r := range []struct {
+		role amp.Role
+		does string
+	}{{amp.Coordinator, "drafts plans"}, {amp.Executor, "executes"}, {amp.Reviewer, "reviews"}} {
+		name := c.Roles.all()[r.role]
+		if name == "" {
+			all = append(all, finding{"role " + string(r.role), "fail", "no agent " + r.does, fmt.Sprintf("Set roles.%s in %s.", r.role, file)})
+			continue
+		}
+		all = append(all, finding{"role " + string(r.role), "ok", name, ""})
+	}
+	x, v := c.Agents[c.Roles.Executor], c.Agents[c.Roles.Reviewer]
+	if c.Roles.Executor != "" && c.Roles.Reviewer != "" && x.Vendor != "" && x.Vendor == v.Vendor {
+		all = append(all, finding{"reviewer", "warn", "executor and reviewer are both of vendor " + x.Vendor, "Configure a reviewer of another vendor."})
+	}
+	if len(c.Repo.Checks) == 0 {
+		all = append(all, finding{"local CI", "warn", "no checks are configured for every repository", "arbiter init --repo DIR suggests them for one."})
+	}
+	return all
+}
+
+func examineAgent(name string, g agentConfig, configDir string) finding {
+	if g.Kind == "external" {
+		return finding{"agent " + name, "ok", "takes part through arbiter message", ""}
+	}
+	program := g.Argv[0]
+	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
+		program = filepath.Join(configDir, program)
+	}
+	full, err := exec.LookPath(program)
+	if err != nil {
+		return finding{"agent " + name, "fail", err.Error(), fmt.Sprintf("Install it, or correct agents.%s.argv.", name)}
+	}
+	if info, err := os.Stat(full); err == nil && info.Mode().Perm()&0o022 != 0 {
+		return finding{"agent " + name, "warn", full + " can be changed by others", "chmod go-w " + full}
+	}
+	return finding{"agent " + name, "ok", full, ""}
+}
+
+func (a *app) examineCoordinator(ctx context.Context, home string) finding {
+	state, err := server.NewClient(home, sentinels).Status(ctx)
+	switch {
+	case err == nil && state.Version != version():
+		return finding{"coordinator", "warn", fmt.Sprintf("process %d runs version %s, this is %s", state.PID, state.Version, version()), "arbiter down, then arbiter up"}
+	case err == nil:
+		return finding{"coordinator", "ok", fmt.Sprintf("process %d runs", state.PID), ""}
+	case errors.Is(err, server.ErrNotRunning):
+		if held, err := sqlite.Holder(home); err == nil && held != nil {
+			return finding{"coordinator", "warn", held.Error() + ", but no coordinator answers", "Wait until it is done, or end it."}
+		}
+		return finding{"coordinator", "ok", "does not run; arbiter up starts it", ""}
+	}
+	e := explain(err)
+	return finding{"coordinator", "fail", e.What, e.Next}
+}
+
+// freeBytes is how much room the disk of a folder has for this user.
+func freeBytes(dir string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), nil
+}

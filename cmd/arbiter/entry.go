@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+var kinds = []amp.Kind{
+	amp.KindMessage, amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck,
+	amp.KindRefusal, amp.KindChain, amp.KindBus,
+}
+
+func newJournalSearch(a *app) *cobra.Command {
+	task, limit, only := "", 50, []string{}
+	c := &cobra.Command{
+		Use: "search [TEXT]", Short: "Find entries whose body holds a text, newest first",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return takes("a TEXT")(c, args)
+			}
+			return nil
+		},
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			f := amp.Filter{Text: strings.Join(args, ""), Newest: true, Limit: limit}
+			for _, k := range only {
+				if !slices.Contains(kinds, amp.Kind(k)) {
+					return usage("there is no kind %q", k).then(fmt.Sprintf("Known: %s.", strings.Trim(fmt.Sprint(kinds), "[]")))
+				}
+				f.Kinds = append(f.Kinds, amp.Kind(k))
+			}
+			if f.Text == "" && len(f.Kinds) == 0 && task == "" {
+				return usage("journal search needs a TEXT, --kind or --task").then(`arbiter journal search "calendar"`)
+			}
+			return a.listEntries(c, f, task, "No entry matches.")
+		}),
+	}
+	c.Flags().StringVar(&task, "task", "", "only entries of one task")
+	c.Flags().StringArrayVar(&only, "kind", nil, "only entries of this kind; may be repeated")
+	c.Flags().IntVar(&limit, "limit", limit, "how many at most, up to 1000")
+	return c
+}
+
+// listEntries prints the entries that a filter selects, of one task when one is named.
+func (a *app) listEntries(c *cobra.Command, f amp.Filter, task, none string) error {
+	if f.Limit < 1 || f.Limit > ssot.MaxPage {
+		return usage("--limit is %d, want 1 to %d", f.Limit, ssot.MaxPage)
+	}
+	return a.looking(func(l *look) error {
+		if task != "" {
+			b, err := board(c.Context(), l)
+			if err != nil {
+				return err
+			}
+			t, err := findTask(b, task)
+			if err != nil {
+				return err
+			}
+			f.TaskID = t.ID
+		}
+		page, err := l.Query(c.Context(), amp.Query{Kind: amp.QueryEntries, Filter: f})
+		if err != nil {
+			return err
+		}
+		if a.json {
+			for i := range page.Entries {
+				a.outJSON(&page.Entries[i])
+			}
+			return nil
+		}
+		if len(page.Entries) == 0 {
+			a.out("%s\n", none)
+			return nil
+		}
+		t := &table{}
+		t.addEntries(page.Entries)
+		t.print(a)
+		if page.More {
+			a.complain("arbiter: there may be more; raise --limit")
+		}
+		return nil
+	})
+}
+
+func newJournalShow(a *app) *cobra.Command {
+	raw := false
+	c := &cobra.Command{
+		Use: "show SEQ|ID", Short: "Show one entry whole", Args: takes("a SEQ or an ID"),
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			return a.looking(func(l *look) error {
+				e, err := findEntry(c, l, args[0])
+				if err != nil {
+					return err
+				}
+				switch {
+				case raw:
+					a.rawBody(e.Body)
+				case a.json:
+					a.outJSON(e)
+				default:
+					a.showEntry(e)
+				}
+				return nil
+			})
+		}),
+	}
+	c.Flags().BoolVar(&raw, "raw", false, "print the body byte for byte")
+	return c
+}
+
+// findEntry is the entry with a seq, as 12 or #12, or with an id.
+func findEntry(c *cobra.Command, q querier, name string) (*amp.Entry, error) {
+	f := amp.Filter{ID: name, Limit: 1}
+	if seq, err := strconv.ParseUint(strings.TrimPrefix(name, "#"), 10, 64); err == nil {
+		if seq == 0 {
+			return nil, &notFoundError{what: "entries are counted from 1", next: "arbiter journal show 1"}
+		}
+		f = amp.Filter{After: seq - 1, Before: seq + 1, Limit: 1}
+	}
+	page, err := q.Query(c.Context(), amp.Query{Kind: amp.QueryEntries, Filter: f})
+	if err != nil {
+		return nil, err
+	}
+	if len(page.Entries) == 0 {
+		return nil, &notFoundError{what: fmt.Sprintf("there is no entry %q; the journal has %d", name, page.Head.Seq), next: "Find one: arbiter journal search TEXT"}
+	}
+	return &page.Entries[0], nil
+}
+
+func (a *app) showEntry(e *amp.Entry) {
+	t := &table{}
+	t.add("ENTRY", fmt.Sprintf("#%d", e.Seq))
+	t.add("kind", string(e.Kind))
+	t.add("id", e.ID)
+	t.add("task", orDash(string(e.TaskID)))
+	t.add("role", string(e.Role))
+	t.add("actor", e.Actor)
+	t.add("at", e.At.Local().Format(time.RFC3339))
+	t.add("previous", e.PrevHash.String())
+	t.add("hash", e.Hash.String())
+	t.add("says", entryLine(e))
+	t.print(a)
+	a.out("\n")
+	a.block("", indented(e.Body))
+}

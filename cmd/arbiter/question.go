@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/amp"
+)
+
+func newAnswer(a *app) *cobra.Command {
+	d, question, option := &decision{}, "", ""
+	c := &cobra.Command{
+		Use: "answer TASK --option TEXT", Short: "Answer a question that waits for you", Args: takes("a TASK"),
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			k, t, err := a.open(c.Context(), args[0], amp.Answer)
+			if err != nil {
+				return err
+			}
+			q, err := questionOf(t, question)
+			if err != nil {
+				return err
+			}
+			if option == "" && d.note == "" {
+				return usage("answer needs --option, one of: %s", strings.Join(q.Options, " | ")).then("Or your own words with --note.")
+			}
+			return k.submit(c.Context(), t, amp.Answer, d, amp.Args{Question: q.QuestionID, Option: option})
+		}),
+	}
+	d.flags(c)
+	c.Flags().StringVar(&question, "question", "", "the question's id, when several wait")
+	c.Flags().StringVar(&option, "option", "", "the answer")
+	return c
+}
+
+// questionOf is the question that is meant: the named one, or the only one.
+func questionOf(t *amp.Task, id string) (*amp.QuestionState, error) {
+	var ids []string
+	for i := range t.Questions {
+		q := &t.Questions[i]
+		if q.QuestionID == id || id == "" && len(t.Questions) == 1 {
+			return q, nil
+		}
+		ids = append(ids, q.QuestionID)
+	}
+	if id == "" {
+		return nil, usage("%s has several questions: %s", t.ID, strings.Join(ids, ", ")).then("Name one with --question.")
+	}
+	return nil, &notFoundError{what: fmt.Sprintf("%s has no question %q", t.ID, id), next: "See them: arbiter task show " + string(t.ID)}
+}
+
+func newRaiseLimit(a *app) *cobra.Command {
+	d, turns, wall := &decision{}, 0, time.Duration(0)
+	c := &cobra.Command{
+		Use: "raise-limit TASK [--turns N] [--wall DURATION]", Short: "Give a task more turns or more working time", Args: takes("a TASK"),
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if turns < 0 || wall < 0 || turns == 0 && wall < time.Second {
+				return usage("raise-limit needs --turns or --wall, above zero").then("As: arbiter raise-limit TASK --turns 30 --wall 4h")
+			}
+			k, t, err := a.open(c.Context(), args[0], amp.RaiseLimit)
+			if err != nil {
+				return err
+			}
+			return k.submit(c.Context(), t, amp.RaiseLimit, d, amp.Args{Limits: &amp.Budget{Turns: turns, WallSec: int(wall.Seconds())}})
+		}),
+	}
+	d.flags(c)
+	c.Flags().IntVar(&turns, "turns", 0, "how many turns the task may have in all")
+	c.Flags().DurationVar(&wall, "wall", 0, "how much working time all turns together may take")
+	return c
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"arbiter/providers/sandbox"
+	"arbiter/server"
+	"arbiter/ssot/sqlite"
+)
+
+func newServe(a *app) *cobra.Command {
+	var verbose bool
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the coordinator in the foreground",
+		Args:  takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), syscall.SIGHUP)
+			defer stop()
+			return a.serve(ctx, verbose)
+		}),
+	}
+	c.Flags().BoolVar(&verbose, "verbose", false, "log each request")
+	return c
+}
+
+// serve runs the loop and the client API until ctx ends or a client asks for the end.
+func (a *app) serve(ctx context.Context, verbose bool) (err error) {
+	home, err := a.makeHome()
+	if err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	log, err := sqlite.Open(ctx, home, sqlite.Options{Version: version()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	file, _ := a.configPath()
+	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, logger)
+	if err != nil {
+		return err
+	}
+	l, err := server.Listen(home)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	api := server.New(server.Config{Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger})
+	logger.Info("the coordinator runs", "home", home, "socket", l.Addr().String(), "version", version())
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return coord.Run(ctx) })
+	g.Go(func() error { return api.Serve(ctx, l) })
+	err = g.Wait()
+	logger.Info("the coordinator ended")
+	return err
+}
+
+func newUp(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "up",
+		Short: "Start the background coordinator",
+		Args:  takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			home, err := a.makeHome()
+			if err != nil {
+				return err
+			}
+			client := server.NewClient(home, sentinels)
+			was, err := a.running(c.Context(), client)
+			if err != nil {
+				return err
+			}
+			if client, err = a.attach(c.Context()); err != nil {
+				return err
+			}
+			state, err := client.Status(c.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.outJSON(struct {
+					Running bool   `json:"running"`
+					Started bool   `json:"started"`
+					PID     int    `json:"pid"`
+					Home    string `json:"home"`
+				}{true, !was, state.PID, home})
+				return nil
+			}
+			word := "started"
+			if was {
+				word = "runs already"
+			}
+			a.out("The coordinator %s: process %d, data in %s\n", word, state.PID, home)
+			return nil
+		}),
+	}
+}
+
+func newDown(a *app) *cobra.Command {
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "down",
+		Short: "End the background coordinator; its agents are stopped, and go on when it is started again",
+		Args:  takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			home, err := a.home()
+			if err != nil {
+				return err
+			}
+			ended, err := a.down(c.Context(), home, timeout)
+			if err != nil {
+				return err
+			}
+			switch {
+			case a.json:
+				a.outJSON(struct {
+					Running bool `json:"running"`
+					Ended   bool `json:"ended"`
+				}{false, ended})
+			case ended:
+				a.out("The coordinator has ended.\n")
+			default:
+				a.out("No coordinator runs for %s.\n", home)
+			}
+			return nil
+		}),
+	}
+	c.Flags().DurationVar(&timeout, "timeout", 90*time.Second, "how long to wait until it is gone")
+	return c
+}
+
+// down ends the coordinator and waits until the data directory is free. It reports whether there was one.
+func (a *app) down(ctx context.Context, home string, timeout time.Duration) (ended bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = server.NewClient(home, sentinels).Shutdown(ctx)
+	if errors.Is(err, server.ErrNotRunning) {
+		held, err := sqlite.Holder(home)
+		if err == nil && held != nil {
+			err = held
+		}
+		return false, err
+	}
+	if err != nil {
+		return false, err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		held, err := sqlite.Holder(home)
+		if err != nil {
+			return false, err
+		}
+		if held == nil {
+			return true, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false, fmt.Errorf("wait until process %d is gone: %w", held.PID, ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/amp"
+	"arbiter/server"
+)
+
+func newStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Say whether the coordinator runs, how the tasks stand, and what waits for you",
+		Args:  takes(),
+		RunE:  a.do(func(c *cobra.Command, _ []string) error { return a.status(c.Context()) }),
+	}
+}
+
+// statusReport is the JSON form of arbiter status.
+type statusReport struct {
+	Running     bool                  `json:"running"`
+	Coordinator *amp.CoordinatorState `json:"coordinator,omitzero"`
+	Home        string                `json:"home"`
+	Log         string                `json:"log"`
+	Head        amp.Head              `json:"head"`
+	Stopped     *amp.Stop             `json:"stopped,omitzero"`
+	Tasks       map[amp.Status]int    `json:"tasks"`
+	Refusals    int                   `json:"refusals"`
+	Waits       []waiting             `json:"waits"`
+}
+
+// waiting is one thing that waits for a person.
+type waiting struct {
+	TaskID amp.TaskID `json:"task_id"`
+	Title  string     `json:"title"`
+	Status amp.Status `json:"status"`
+	Since  time.Time  `json:"since"`
+	// For says what is to be decided, Next the command that shows or decides it.
+	For  string `json:"for"`
+	Next string `json:"next"`
+}
+
+func (a *app) status(ctx context.Context) error {
+	return a.looking(func(l *look) error {
+		r := statusReport{Home: l.home, Log: filepath.Join(l.home, logName), Tasks: map[amp.Status]int{}, Waits: []waiting{}}
+		state, err := l.client.Status(ctx)
+		switch {
+		case err == nil:
+			r.Running, r.Coordinator = true, &state
+		case !errors.Is(err, server.ErrNotRunning):
+			return err
+		}
+		b, err := board(ctx, l)
+		if err != nil {
+			return err
+		}
+		r.Head, r.Stopped, r.Refusals = b.Head, b.Stopped, b.Refusals
+		for _, id := range b.Order {
+			t := b.Task(id)
+			r.Tasks[t.Status]++
+			r.Waits = append(r.Waits, waitsFor(t)...)
+		}
+		if a.json {
+			a.outJSON(&r)
+			return nil
+		}
+		a.printStatus(&r, time.Now())
+		return nil
+	})
+}
+
+func (a *app) printStatus(r *statusReport, now time.Time) {
+	t := &table{}
+	if c := r.Coordinator; c != nil {
+		t.add("coordinator", fmt.Sprintf("process %d, version %s, since %s", c.PID, c.Version, ago(c.Started, now)))
+		t.add("agents at work", fmt.Sprintf("%d of %d", c.Turns, c.Slots))
+		for _, role := range []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer} {
+			names := strings.Join(c.Agents[role], ", ")
+			if names == "" {
+				names = "none is configured"
+			}
+			t.add(string(role), names)
+		}
+	} else {
+		t.add("coordinator", "does not run; start it with arbiter up")
+	}
+	if s := r.Stopped; s != nil {
+		t.add("stopped", fmt.Sprintf("by %s %s ago: %s; arbiter thaw goes on", s.By, ago(s.At, now), s.Why))
+	}
+	t.add("data", r.Home)
+	t.add("log", r.Log)
+	t.add("journal", fmt.Sprintf("%d entries, head %s", r.Head.Seq, short(r.Head.Hash.String())))
+	if r.Refusals > 0 {
+		t.add("refused", fmt.Sprintf("%s in the error log: arbiter journal search --kind refusal", plural(r.Refusals, "message")))
+	}
+	var counts []string
+	for _, s := range amp.Statuses {
+		if n := r.Tasks[s]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if counts == nil {
+		counts = []string{`none yet; arbiter task new "what you want done"`}
+	}
+	t.add("tasks", strings.Join(counts, ", "))
+	t.print(a)
+	if len(r.Waits) == 0 {
+		a.out("\nNothing waits for you.\n")
+		return
+	}
+	a.out("\nWaits for you:\n")
+	w := &table{}
+	for _, x := range r.Waits[:min(maxWaits, len(r.Waits))] {
+		w.add("  "+string(x.TaskID), ago(x.Since, now), x.For, x.Title)
+	}
+	w.print(a)
+	if more := len(r.Waits) - maxWaits; more > 0 {
+		a.out("  and %d more: arbiter task list, arbiter escalation list, or arbiter status --json\n", more)
+	}
+}
+
+// maxWaits is how many of the things that wait arbiter status prints for a person.
+const maxWaits = 40
+
+// waitsFor says what of a task waits for a person; nil when nothing does.
+func waitsFor(t *amp.Task) []waiting {
+	if t.Status.Ended() {
+		return nil
+	}
+	var all []waiting
+	add := func(since time.Time, what, next string) {
+		all = append(all, waiting{TaskID: t.ID, Title: t.Title, Status: t.Status, Since: since, For: what, Next: next})
+	}
+	for _, q := range t.Questions {
+		next := fmt.Sprintf("arbiter answer %s --question %s --option …", t.ID, q.QuestionID)
+		if q.Type == amp.QuestionBudget {
+			next = fmt.Sprintf("arbiter raise-limit %s --turns … --wall …", t.ID)
+		}
+		add(q.At, fmt.Sprintf("%s question: %s", q.Type, q.Request), next)
+	}
+	for _, e := range t.OpenEscalations() {
+		add(e.At, fmt.Sprintf("%s escalation %s: %s", e.Severity, e.Type, e.Description), "arbiter escalation show "+e.MsgID)
+	}
+	escalated := len(t.OpenEscalations()) > 0
+	switch t.Status {
+	case amp.AwaitingApproval:
+		add(t.Since, fmt.Sprintf("approval of the plan, %s risk", t.Plan.RiskLevel), "arbiter plan show "+string(t.ID))
+	case amp.Held:
+		why := "a decision"
+		if t.Hold != nil {
+			why = t.Hold.Why
+		}
+		add(t.Since, why, "arbiter task show "+string(t.ID))
+	case amp.StatusApproved:
+		add(t.Since, "delivery", "arbiter deliver "+string(t.ID))
+	case amp.Suspended:
+		if !escalated {
+			add(t.Since, "a decision on the suspension", "arbiter task show "+string(t.ID))
+		}
+	case amp.Locked:
+		if !escalated {
+			add(t.Since, "unlocking", "arbiter unlock "+string(t.ID))
+		}
+	case amp.Drafting, amp.Dispatched, amp.Executing, amp.Verifying, amp.Reviewing, amp.Delivered, amp.Terminated:
+	}
+	return all
+}

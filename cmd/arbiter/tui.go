@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/tui"
+)
+
+// screen is what the flags of arbiter without a command say.
+type screen struct {
+	plain, readonly bool
+	open            string
+}
+
+func screenFlags(c *cobra.Command, a *app) {
+	f := c.Flags()
+	f.BoolVar(&a.screen.plain, "plain", false, "no full screen: plain text")
+	f.BoolVar(&a.screen.readonly, "readonly", false, "no decisions")
+	f.StringVar(&a.screen.open, "open", "", "go straight to a task or entry")
+}
+
+// runScreens is arbiter without a command: it attaches to the coordinator and opens the screens. Without a terminal, or with
+// --plain, it prints how things stand, or the task of --open.
+func (a *app) runScreens(c *cobra.Command, _ []string) error {
+	client, err := a.attach(c.Context())
+	if err != nil {
+		return err
+	}
+	if a.screen.plain || a.json || !a.onScreen() || os.Getenv("TERM") == "dumb" {
+		if a.screen.open != "" {
+			return a.showTask(c.Context(), a.screen.open, 12)
+		}
+		return a.status(c.Context())
+	}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	keys := map[string][]string{}
+	for action, key := range cfg.TUI.Keys {
+		keys[action] = strings.Fields(key)
+	}
+	return tui.Run(c.Context(), tui.Config{
+		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.Theme,
+		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
+		Version: version(),
+	})
+}
+
+// explained is what a screen says of an error: the same words as the command line.
+func explained(err error) (what, means, next string) {
+	e := explain(err)
+	return e.What, e.Means, e.Next
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// arbiter runs the program in this process.
+func arbiter(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// sandboxed gives the test a data directory and configuration of its own.
+func sandboxed(t *testing.T) (home string) {
+	t.Helper()
+	dir := t.TempDir()
+	home = filepath.Join(dir, "home")
+	t.Setenv("ARBITER_HOME", home)
+	t.Setenv("ARBITER_CONFIG", filepath.Join(dir, "config.toml"))
+	return home
+}
+
+// Wrong arguments of every command: exit code 2, the next step, and nothing begun.
+func TestUsage(t *testing.T) {
+	home := sandboxed(t)
+	for args, want := range map[string]string{
+		"tsk":                             `there is no command "tsk"; did you mean "task"?`,
+		"--nope":                          "unknown flag: --nope",
+		"task":                            "arbiter task needs a command",
+		"task lst":                        `arbiter task has no command "lst"; did you mean "list"?`,
+		"task new":                        "task new needs a wish",
+		"task new a b c":                  "the wish is 3 words without quotes",
+		"task new wish --risk extreme":    `--risk is "extreme"`,
+		"task new wish --turns -1":        "--turns and --wall are not negative",
+		"task new wish --turns many":      "invalid argument",
+		"task list extra":                 `arbiter task list does not take the argument "extra"`,
+		"task list --status dreaming":     `there is no status "dreaming"`,
+		"task show":                       "arbiter task show needs a TASK",
+		"task show 1 --entries 5000":      "--entries is 5000",
+		"task watch":                      "needs a TASK",
+		"task export":                     "needs a TASK",
+		"task export 1 --format pdf":      `--format is "pdf"`,
+		"plan":                            "arbiter plan needs a command",
+		"plan show":                       "needs a TASK",
+		"plan approve":                    "needs a TASK",
+		"plan approve 1 2":                `does not take the argument "2"`,
+		"plan reject 1":                   "needs --note",
+		"plan edit":                       "needs a TASK",
+		"escalation":                      "needs a command",
+		"escalation show":                 "needs an ID",
+		"escalation resolve":              "needs an ID",
+		"escalation resolve x":            "needs either --with or --suggestion",
+		"escalation resolve x --with fly": `--with is "fly"`,
+		"resume":                          "needs a TASK",
+		"resume 1 --next sleep":           `--next is "sleep"`,
+		"unlock 1":                        "needs --note",
+		"redispatch 1":                    "needs --note",
+		"reassign 1":                      "needs --executor or --reviewer",
+		"split 1":                         "needs --note",
+		"accept":                          "needs a TASK",
+		"override 1":                      "needs approved or rejected",
+		"override 1 maybe":                `not "maybe"`,
+		"override 1 approved":             "needs --note",
+		"rollback":                        "needs a TASK",
+		"terminate":                       "needs a TASK",
+		"deliver":                         "needs a TASK",
+		"answer":                          "needs a TASK",
+		"raise-limit 1":                   "needs --turns or --wall",
+		"raise-limit 1 --turns -3":        "needs --turns or --wall",
+		"withdraw":                        "needs a TASK or the id of a command",
+		"note 1":                          "needs a TEXT",
+		"stop-all now":                    "does not take the argument",
+		"thaw now":                        "does not take the argument",
+		"message":                         "needs a command",
+		"message submit":                  "needs a FILE",
+		"message show":                    "needs a MSG_ID",
+		"message ack":                     "needs a MSG_ID",
+		"message list --limit 0":          "--limit is 0",
+		"validate":                        "needs a FILE",
+		"validate --format xml x":         `--format is "xml"`,
+		"schema a b":                      `does not take the argument "b"`,
+		"journal":                         "needs a command",
+		"journal show":                    "needs a SEQ or an ID",
+		"journal search":                  "needs a TEXT",
+		"journal search a b":              "does not take the argument",
+		"journal search a --kind x":       `there is no kind "x"`,
+		"journal import":                  "needs a FILE",
+		"journal backup":                  "needs a FILE",
+		"serve now":                       "does not take the argument",
+		"up now":                          "does not take the argument",
+		"down now":                        "does not take the argument",
+		"status now":                      "does not take the argument",
+		"doctor now":                      "does not take the argument",
+		"init now":                        "does not take the argument",
+		"init --agent x":                  "is not NAME=PROGRAM",
+	} {
+		t.Run(args, func(t *testing.T) {
+			code, stdout, stderr := arbiter(t, "", strings.Fields(args)...)
+			if code != exitUsage || !strings.Contains(stderr, want) || !strings.Contains(stderr, "\nnext: ") {
+				t.Errorf("code %d, want %d, with %q and a next step; standard error:\n%s", code, exitUsage, want, stderr)
+			}
+			if stdout != "" {
+				t.Errorf("standard output is for machines, and holds:\n%s", stdout)
+			}
+		})
+	}
+	if _, err := os.Stat(home); err == nil {
+		t.Error("a data directory was made")
+	}
+}
+
+// A task that is not there: exit code 1, and no coordinator is started to find that out.
+func TestUnknownTask(t *testing.T) {
+	sandboxed(t)
+	for _, args := range []string{
+		"task show 7", "task watch T-2026-007", "task export 7", "plan show 7", "plan approve 7 --yes", "plan reject 7 --note x",
+		"resume 7", "unlock 7 --note x", "redispatch 7 --note x", "reassign 7 --executor x", "split 7 --note x", "accept 7",
+		"override 7 approved --note x", "rollback 7 --yes", "terminate 7 --yes", "deliver 7 --yes", "answer 7 --option x",
+		"raise-limit 7 --turns 3", "withdraw 7", "note 7 x", "escalation show 7", "escalation resolve 7 --with resume", "message show x",
+		"message ack x", "journal show 7",
+	} {
+		t.Run(args, func(t *testing.T) {
+			code, _, stderr := arbiter(t, "", strings.Fields(args)...)
+			if code != exitFailed || !strings.Contains(stderr, "there is no ") && !strings.Contains(stderr, "no command") ||
+				!strings.Contains(stderr, "\nnext: ") || strings.Contains(stderr, "starting one") {
+				t.Errorf("code %d, want %d and a next step; standard error:\n%s", code, exitFailed, stderr)
+			}
+		})
+	}
+	if code, stdout, _ := arbiter(t, "", "status", "--json"); code != 0 || !strings.Contains(stdout, `"running":false`) {
+		t.Errorf("status = %d %s", code, stdout)
+	}
+}
+
+// With --json an error is JSON on standard error, and standard output stays empty.
+func TestErrors_json(t *testing.T) {
+	sandboxed(t)
+	code, stdout, stderr := arbiter(t, "", "--json", "task", "show", "7")
+	want := `{"error":{"what":"there is no task \"7\"","means":"Nothing was done.","next":"See the tasks: arbiter task list --all","code":1}}` + "\n"
+	if code != exitFailed || stdout != "" || stderr != want {
+		t.Errorf("code %d\nstdout %q\nstderr %s\nwant   %s", code, stdout, stderr, want)
+	}
+}
+
+// Every command has a sentence that says what it does; every group fails on a misspelt command (it would print help and exit 0).
+func TestTree(t *testing.T) {
+	t.Parallel()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: short help is %q", c.CommandPath(), c.Short)
+		}
+		if c.RunE == nil && c.Name() != "help" && c.Name() != "completion" && c.Parent() != nil && c.Parent().Name() != "completion" {
+			t.Errorf("%s has no RunE", c.CommandPath())
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&app{}))
+}

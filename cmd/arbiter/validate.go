@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/amp"
+	"arbiter/tui/textsafe"
+)
+
+// safe makes one line of others' text safe to print.
+func safe(s string) string { return textsafe.Line(s) }
+
+// validation is what arbiter validate --json prints of a file.
+type validation struct {
+	File     string        `json:"file"`
+	Valid    bool          `json:"valid"`
+	Errors   []amp.Problem `json:"errors"`
+	Warnings []amp.Problem `json:"warnings"`
+}
+
+func newValidate(a *app) *cobra.Command {
+	format, strict := "amp", false
+	c := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check messages against the rules of the protocol; exit code 0 when all are valid, else 3",
+		Long: "Check messages, one per file, - is standard input. What can only be judged with context (an unknown task, an unresolved\n" +
+			"reference) is judged when a message is submitted.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{what: "validate needs a FILE, or - for standard input", next: "arbiter validate message.json"}
+			}
+			return nil
+		},
+		RunE: a.do(func(_ *cobra.Command, args []string) error {
+			if format != "amp" {
+				return usage("--format is %q, want amp", format)
+			}
+			return a.validate(args, strict)
+		}),
+	}
+	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp")
+	c.Flags().BoolVar(&strict, "strict", false, "unknown properties are errors")
+	return c
+}
+
+// validate judges every file, one line each. One that cannot be read is not valid, and stops nothing.
+func (a *app) validate(files []string, strict bool) error {
+	invalid := 0
+	for _, file := range files {
+		data, err := a.readMessage(file)
+		v := judge(file, data, strict)
+		if err != nil {
+			v = validation{File: file, Errors: []amp.Problem{{Rule: "file", Message: err.Error()}}, Warnings: []amp.Problem{}}
+		}
+		if !v.Valid {
+			invalid++
+		}
+		if a.json {
+			a.outJSON(v)
+		} else {
+			a.printValidation(&v)
+		}
+	}
+	if invalid > 0 {
+		return &quietError{code: exitRefused}
+	}
+	return nil
+}
+
+// readMessage reads what may be a message. One byte over the protocol's limit is enough for it to be refused for its length.
+func (a *app) readMessage(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(a.stdin, amp.MaxMessage+1))
+	}
+	return readAtMost(file, amp.MaxMessage+1)
+}
+
+func judge(file string, data []byte, strict bool) validation {
+	decode := amp.Decode
+	if strict {
+		decode = amp.DecodeStrict
+	}
+	_, warnings, err := decode(data)
+	v := validation{File: file, Valid: err == nil, Errors: []amp.Problem{}, Warnings: noNil(warnings)}
+	if invalid, ok := errors.AsType[*amp.InvalidError](err); ok {
+		v.Errors = invalid.Problems
+	}
+	return v
+}
+
+func (a *app) printValidation(v *validation) {
+	word := "valid"
+	if !v.Valid {
+		word = "invalid"
+	}
+	a.out("%s: %s\n", safe(v.File), word)
+	for _, p := range v.Errors {
+		a.out("  error    %s\n", safe(p.String()))
+	}
+	for _, p := range v.Warnings {
+		a.out("  warning  %s\n", safe(p.String()))
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/coordinator"
+	"arbiter/gitops"
+	"arbiter/providers"
+	"arbiter/providers/command"
+	"arbiter/providers/sandbox"
+	"arbiter/ssot"
+)
+
+// assemble builds the coordinator of a data directory from its configuration.
+func assemble(ctx context.Context, home string, c *config, configDir string, log ssot.Log, logger *slog.Logger) (*coordinator.Coordinator, error) {
+	git, err := gitops.New(gitops.Options{Home: home, Protected: c.Repo.Protected, Log: logger})
+	if err != nil {
+		return nil, err
+	}
+	agents, err := buildAgents(c, configDir)
+	if err != nil {
+		return nil, err
+	}
+	acks := map[amp.MessageType]time.Duration{}
+	for typ, d := range c.Policy.AckTimeouts {
+		acks[amp.MessageType(typ)] = time.Duration(d)
+	}
+	roles := map[amp.Role]string{}
+	for role, name := range c.Roles.all() {
+		if name != "" {
+			roles[role] = name
+		}
+	}
+	return coordinator.New(ctx, coordinator.Config{
+		Log: log, Git: &repoGuard{Git: git}, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
+		Attempts: c.Policy.Attempts, Policy: amp.Policy{LockAt: c.Policy.LockAt, HoldBelow: c.Policy.HoldBelow, Gates: c.Policy.Gates},
+		Budget: c.Budget.budget(), Undo: time.Duration(c.Policy.Undo), Heartbeat: time.Duration(c.Policy.Heartbeat),
+		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
+		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger, Version: version(),
+		Reaper: orphans{},
+	})
+}
+
+// orphans ends what is left of a turn whose agent is not configured any more.
+type orphans struct{}
+
+// Reap ends every process that carries the turn's mark, or says which it could not end.
+func (orphans) Reap(_ context.Context, turnID string) error {
+	_, err := sandbox.KillOrphans(turnID)
+	return err
+}
+
+// checksOf are the check commands of a repository: its own arbiter.toml's in the person's checkout, where no agent writes, else
+// the configured ones. A file that cannot be read stops the checks in [repoGuard.RunCI].
+func checksOf(c *config, repo string) [][]string {
+	if own, err := loadRepoFile(repo); err == nil && own.Repo.Checks != nil {
+		return own.Repo.Checks
+	}
+	return c.Repo.Checks
+}
+
+func buildAgents(c *config, configDir string) (map[string]coordinator.AgentConfig, error) {
+	agents := map[string]coordinator.AgentConfig{}
+	for _, name := range sortedKeys(c.Agents) {
+		g := c.Agents[name]
+		limits := providers.Limits{
+			Silence: time.Duration(g.Silence), Total: time.Duration(g.Total), Grace: time.Duration(g.Grace),
+			Output: g.Output,
+		}
+		made := coordinator.AgentConfig{Vendor: g.Vendor, Limits: limits, Roles: rolesOf(c, name)}
+		if g.Kind == "command" {
+			argv := slices.Clone(g.Argv)
+			if strings.ContainsRune(argv[0], filepath.Separator) && !filepath.IsAbs(argv[0]) {
+				argv[0] = filepath.Join(configDir, argv[0])
+			}
+			agent, err := command.New(command.Config{
+				Name: name, Argv: argv, Env: g.Env, Pass: g.Pass, Acks: command.Acks(g.Acks),
+				Limits: limits,
+			})
+			if err != nil {
+				return nil, err
+			}
+			made.Agent = agent
+		}
+		agents[name] = made
+	}
+	return agents, nil
+}
+
+// rolesOf are the roles that an agent may take: those it is configured for, or every one.
+func rolesOf(c *config, name string) []amp.Role {
+	all := []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer}
+	g := c.Agents[name]
+	if len(g.Roles) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(r amp.Role) bool { return !slices.Contains(g.Roles, string(r)) })
+}
+
+// repoGuard adds the branches that a repository protects in its own arbiter.toml to those that are protected everywhere.
+type repoGuard struct {
+	*gitops.Git
+}
+
+var _ coordinator.Git = (*repoGuard)(nil)
+
+// Inspect refuses what gitops refuses, and the repository's own protected branches.
+func (g *repoGuard) Inspect(ctx context.Context, repo, branch string) (amp.RepoFacts, error) {
+	facts, err := g.Git.Inspect(ctx, repo, branch)
+	if err != nil || branch == "" {
+		return facts, err
+	}
+	own, err := loadRepoFile(facts.Root)
+	if err != nil {
+		return facts, &amp.GuardError{Type: amp.UnknownEscalation, Repo: facts.Root, Why: err.Error()}
+	}
+	if gitops.Protected(branch, facts.DefaultBranch, own.Repo.Protected) {
+		return facts, &amp.GuardError{
+			Type: amp.BranchViolation, Repo: facts.Root, Branch: branch,
+			Why: "it is protected by the repository's " + repoFile + "; work needs a feature branch of its own",
+		}
+	}
+	return facts, nil
+}
+
+// RunCI runs the checks, unless the repository's own configuration cannot be read: a gate that is not understood is closed.
+func (g *repoGuard) RunCI(ctx context.Context, w amp.Workspace, commands [][]string, timeout time.Duration) (amp.Check, error) {
+	if _, err := loadRepoFile(w.Repo); err != nil {
+		return amp.Check{}, err
+	}
+	return g.Git.RunCI(ctx, w, commands, timeout)
+}

@@ -1,0 +1,171 @@
+// Package coordinator is the loop: it takes commands, messages and the events of running agents from one inbox, writes each
+// fact to the journal, folds it, and derives from the board what is to be done next. State has one owner, the goroutine of
+// [Coordinator.Run]. Effects are derived from state and safe to repeat, so there is no recovery mode: after a crash the same
+// derivation starts what is missing.
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"arbiter/amp"
+	"arbiter/providers"
+	"arbiter/ssot"
+)
+
+// Workspaces prepares the folder of a task and compares what an agent claims with what is there.
+type Workspaces interface {
+	// Inspect returns the facts of a repository, or a [*amp.GuardError] when it or the branch must not be worked on.
+	Inspect(ctx context.Context, repo, branch string) (amp.RepoFacts, error)
+	// Prepare makes the task's worktree ready for a turn and sets a checkpoint. Repeating it for a turn changes nothing.
+	Prepare(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
+	// Verify compares a result, or with nil only the refs, with git.
+	Verify(ctx context.Context, w amp.Workspace, turnID string, r *amp.Result, msgID string) (amp.Check, error)
+	// Release removes the task's worktree and keeps its work.
+	Release(ctx context.Context, w amp.Workspace) (amp.Check, error)
+}
+
+// Reviews opens disposable worktrees for reviewers and shows differences.
+type Reviews interface {
+	OpenReview(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
+	// CloseReview measures what the reviewer changed, commits allowed fixes and removes the worktree.
+	CloseReview(ctx context.Context, w amp.Workspace, turnID string, v *amp.Verdict) (amp.Check, error)
+	Diff(ctx context.Context, w amp.Workspace, from, to string) (string, error)
+	// Checklist verifies branch, base and worktree before a resume.
+	Checklist(ctx context.Context, w amp.Workspace) (amp.Check, error)
+}
+
+// Deliveries runs the local CI and carries out the commands that write to git.
+type Deliveries interface {
+	RunCI(ctx context.Context, w amp.Workspace, commands [][]string, timeout time.Duration) (amp.Check, error)
+	Rollback(ctx context.Context, w amp.Workspace, checkpoint int) (amp.Check, error)
+	Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery) (amp.Check, error)
+}
+
+// Git is everything that the loop needs of git.
+type Git interface {
+	Workspaces
+	Reviews
+	Deliveries
+}
+
+// AgentConfig is one configured agent.
+type AgentConfig struct {
+	// Agent runs the turns; nil for an external agent, which takes part by submitting messages itself.
+	Agent  providers.Agent
+	Roles  []amp.Role
+	Vendor string
+	Limits providers.Limits
+}
+
+// Config is what a coordinator needs. Zero numbers take the defaults in the comments.
+type Config struct {
+	Log    ssot.Log
+	Git    Git
+	Agents map[string]AgentConfig
+	// Roles names the agent of each role.
+	Roles map[amp.Role]string
+	// Reaper ends what is left of the turns of agents that are not configured any more, or cannot do it themselves.
+	Reaper providers.Reaper
+	// Home is the data directory: scratch homes, logs of turns and diffs live below it.
+	Home string
+	// Slots is how many turns run at once (4); Attempts how many turns without an answer one message gets (2).
+	Slots    int
+	Attempts int
+	Policy   amp.Policy
+	Budget   amp.Budget
+	// Undo is the time in which a decision taken on a screen can be withdrawn (10 s).
+	Undo time.Duration
+	// Heartbeat is how long a role with an open duty may write nothing (30 min, AMP-170).
+	Heartbeat time.Duration
+	// ProgressEvery bounds how often a turn's progress is written (1 min).
+	ProgressEvery time.Duration
+	// AckTimeouts override the protocol's defaults (AMP-026).
+	AckTimeouts map[amp.MessageType]time.Duration
+	// Checks returns the commands of the local CI of a repository; CITimeout bounds each run (30 min).
+	Checks    func(repo string) [][]string
+	CITimeout time.Duration
+	Logger    *slog.Logger
+	Version   string
+	NewID     func() string
+}
+
+func (c *Config) defaults() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&c.Undo, 10*time.Second)
+	def(&c.Heartbeat, 30*time.Minute)
+	def(&c.ProgressEvery, time.Minute)
+	def(&c.CITimeout, 30*time.Minute)
+	if c.Slots == 0 {
+		c.Slots = 4
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 2
+	}
+	if c.Checks == nil {
+		c.Checks = func(string) [][]string { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.NewID == nil {
+		c.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+}
+
+// Coordinator owns the state of one journal. Its methods are safe for concurrent use; all but Run need Run to be running.
+type Coordinator struct {
+	cfg     Config
+	started time.Time
+	inbox   chan request
+	closed  chan struct{}
+	hub     hub
+	wg      sync.WaitGroup
+
+	// What follows belongs to the goroutine of Run.
+	board     *amp.Board
+	works     map[string]*work
+	live      map[string]*liveTurn
+	dirty     map[amp.TaskID]bool
+	queued    map[amp.TaskID]bool
+	reserved  map[amp.TaskID]bool
+	deadlines map[amp.TaskID]time.Time
+	stalled   time.Time
+}
+
+// ErrNotRunning says that the loop has ended.
+var ErrNotRunning = errors.New("the coordinator is not running")
+
+// New folds the journal, or takes the store's own fold of it, and checks the configuration. It starts nothing.
+func New(ctx context.Context, cfg Config) (*Coordinator, error) {
+	cfg.defaults()
+	for role, name := range cfg.Roles {
+		if _, ok := cfg.Agents[name]; !ok {
+			return nil, fmt.Errorf("role %s: agent %q is not configured", role, name)
+		}
+	}
+	board, err := ssot.Fold(ctx, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	c := &Coordinator{
+		cfg: cfg, board: board, inbox: make(chan request), closed: make(chan struct{}),
+		works: map[string]*work{}, live: map[string]*liveTurn{}, dirty: map[amp.TaskID]bool{},
+		queued: map[amp.TaskID]bool{}, reserved: map[amp.TaskID]bool{}, deadlines: map[amp.TaskID]time.Time{},
+	}
+	c.hub.head = board.Head.Seq
+	for _, t := range board.Tasks {
+		c.reserve(t)
+	}
+	return c, nil
+}

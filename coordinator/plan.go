@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+)
+
+// planningContext captures what a planner is told, as a function of the repository's facts.
+func planningContext(t *amp.Task) func(amp.RepoFacts) []byte {
+	wish, guidance, plan := t.Wish, t.Guidance, t.Plan
+	return func(facts amp.RepoFacts) []byte {
+		return amp.EncodeBody(struct {
+			Wish     *amp.Wish     `json:"wish"`
+			Guidance string        `json:"guidance,omitzero"`
+			Plan     *amp.Plan     `json:"plan,omitzero"`
+			Repo     amp.RepoFacts `json:"repo"`
+		}{wish, guidance, plan, facts})
+	}
+}
+
+// planningSpace is the workspace of a planner: the default branch as it stands, to be read.
+func planningSpace(id amp.TaskID, facts amp.RepoFacts) amp.Workspace {
+	return amp.Workspace{
+		TaskID: id, Repo: facts.Root, Branch: facts.DefaultBranch, BaseBranch: facts.DefaultBranch,
+		BaseCommit: facts.Head, Commit: facts.Head,
+	}
+}
+
+func (c *Coordinator) wishOf(ctx context.Context, id amp.TaskID) (amp.Wish, error) {
+	var w amp.Wish
+	err := c.view(ctx, func(b *amp.Board) {
+		if t := b.Task(id); t != nil && t.Wish != nil {
+			w = *t.Wish
+		}
+	})
+	return w, err
+}
+
+var notInBranch = regexp.MustCompile(`[^a-z0-9]+`)
+
+// branchOf is the branch of a plan: the admin's, else the planner's, else one made of the title.
+func branchOf(p *amp.Plan, w amp.Wish, id amp.TaskID) string {
+	switch {
+	case w.Branch != "":
+		return w.Branch
+	case p.Branch != "":
+		return p.Branch
+	}
+	slug := strings.Trim(notInBranch.ReplaceAllString(strings.ToLower(p.Title), "-"), "-")
+	if len(slug) > 40 {
+		slug = strings.TrimRight(slug[:40], "-")
+	}
+	return strings.Trim("feature/"+strings.ToLower(string(id))+"-"+slug, "-")
+}
+
+// deliverPlan makes a plan revision of a planner's answer: what the admin fixed in the wish stands, whatever the model wrote.
+func (c *Coordinator) deliverPlan(t *amp.Task, l *liveTurn, e ending, now time.Time) ([]amp.Record, []amp.Problem) {
+	var p amp.Plan
+	if err := json.Unmarshal(e.out.Final, &p); err != nil {
+		return nil, []amp.Problem{{Rule: "AMP-043", Field: "plan", Message: "the answer is no plan: " + err.Error()}}
+	}
+	if e.facts == nil {
+		return nil, []amp.Problem{{Rule: "AMP-046", Field: "repo", Message: "the repository could not be read"}}
+	}
+	return c.planRecords(t, &p, l.Agent, amp.Coordinator, *e.facts, now)
+}
+
+// planRecords completes a plan with what only the coordinator may say, and validates it as the dispatch that it will become.
+func (c *Coordinator) planRecords(t *amp.Task, p *amp.Plan, author string, role amp.Role, facts amp.RepoFacts, now time.Time) ([]amp.Record, []amp.Problem) {
+	w := amp.Wish{}
+	if t.Wish != nil {
+		w = *t.Wish
+	}
+	p.TaskID, p.Author, p.Wish = t.ID, author, w.Text
+	p.Repo, p.Branch = facts.Root, branchOf(p, w, t.ID)
+	p.BaseBranch, p.BaseCommit = facts.DefaultBranch, facts.Head
+	p.Policy, p.Revision = c.cfg.Policy, 1
+	if t.Plan != nil {
+		p.Revision = t.Plan.Revision + 1
+		if t.Commit != "" { // work exists: it stands on the base that was approved
+			p.BaseBranch, p.BaseCommit = t.Plan.BaseBranch, t.Plan.BaseCommit
+		}
+	}
+	if w.Title != "" {
+		p.Title = w.Title
+	}
+	if p.Title == "" {
+		p.Title, _, _ = strings.Cut(p.Description, "\n")
+	}
+	if w.Risk != "" && riskRank(w.Risk) > riskRank(p.RiskLevel) { // a planner may raise the risk, never lower it
+		p.RiskLevel = w.Risk
+	}
+	for i := range p.Subtasks {
+		if p.Subtasks[i].SubtaskID == "" {
+			p.Subtasks[i].SubtaskID = fmt.Sprintf("%s-S%d", t.ID, i+1)
+		}
+	}
+	if problems := c.judgePlan(t, p, now); len(problems) > 0 {
+		return nil, problems
+	}
+	p.Hash = p.ContentHash()
+	return []amp.Record{c.record(amp.KindPlan, t.ID, role, author, now, p)}, nil
+}
+
+func riskRank(r amp.RiskLevel) int {
+	return map[amp.RiskLevel]int{amp.Low: 1, amp.Medium: 2, amp.High: 3}[r]
+}
+
+// judgePlan validates a plan by the rules of the dispatch that it will become.
+func (c *Coordinator) judgePlan(t *amp.Task, p *amp.Plan, now time.Time) []amp.Problem {
+	var problems []amp.Problem
+	if len(p.AcceptanceCriteria) == 0 {
+		problems = append(problems, amp.Problem{Rule: "AMP-056", Field: "plan.acceptance_criteria", Message: "there is no criterion"})
+	}
+	for i, s := range p.Subtasks {
+		if strings.TrimSpace(s.Description) == "" {
+			problems = append(problems, amp.Problem{Rule: "AMP-051", Field: fmt.Sprintf("plan.subtasks[%d].description", i), Message: "it is empty"})
+		}
+	}
+	d := &amp.Dispatch{
+		Description: p.Description, Repo: p.Repo, Branch: p.Branch, Subtasks: p.Subtasks, AcceptanceCriteria: p.AcceptanceCriteria,
+		RiskLevel: p.RiskLevel, ForbiddenActions: p.ForbiddenActions, TechConstraints: p.TechConstraints,
+	}
+	m := &amp.Message{
+		MsgID: amp.NewMsgID(amp.TaskDispatch, t.ID, now, func(string) bool { return false }), ProtocolVersion: amp.Version,
+		Type: amp.TaskDispatch, From: amp.Coordinator, To: amp.Executor, TaskID: t.ID, Timestamp: amp.FormatTime(now),
+		RequiresAck: true, Payload: d,
+	}
+	for _, pr := range amp.Validate(m) {
+		pr.Field = strings.Replace(pr.Field, "payload", "plan", 1)
+		problems = append(problems, pr)
+	}
+	for _, name := range []string{p.Executor, p.Reviewer} {
+		if _, ok := c.cfg.Agents[name]; name != "" && !ok {
+			problems = append(problems, amp.Problem{Rule: "plan", Field: "plan.executor", Message: fmt.Sprintf("agent %q is not configured", name)})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,129 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+// maxLog is how much of the end of a turn's log one answer holds.
+const maxLog = 1 << 20
+
+// Query reads one page of what a client asks for. It never waits for agents, and reads of the journal do not hold up the loop.
+func (c *Coordinator) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
+	switch q.Kind {
+	case amp.QueryBoard:
+		board, err := ssot.Fold(ctx, c.cfg.Log)
+		if err != nil {
+			return amp.Page{}, err
+		}
+		return amp.Page{Head: board.Head, Board: board}, nil
+	case amp.QueryEntries:
+		return c.queryEntries(ctx, q)
+	case amp.QueryDiff:
+		ws, err := c.workspaceOf(ctx, q.TaskID)
+		if err != nil {
+			return amp.Page{}, err
+		}
+		text, err := c.cfg.Git.Diff(ctx, ws, q.From, q.To)
+		return amp.Page{Text: text}, err
+	case amp.QueryLog:
+		return c.queryLog(q.From)
+	case amp.QueryChecklist:
+		ws, err := c.workspaceOf(ctx, q.TaskID)
+		if err != nil {
+			return amp.Page{}, err
+		}
+		ck, err := c.cfg.Git.Checklist(ctx, ws)
+		ck.TaskID = q.TaskID
+		return amp.Page{Check: &ck}, err
+	case amp.QueryStatus:
+		return c.queryStatus(ctx)
+	}
+	return amp.Page{}, fmt.Errorf("query %q is not known", q.Kind)
+}
+
+func (c *Coordinator) queryEntries(ctx context.Context, q amp.Query) (amp.Page, error) {
+	if q.Filter.TaskID == "" {
+		q.Filter.TaskID = q.TaskID
+	}
+	head, err := c.cfg.Log.Head(ctx)
+	if err != nil {
+		return amp.Page{}, err
+	}
+	entries, err := c.cfg.Log.Read(ctx, q.Filter)
+	if err != nil {
+		return amp.Page{}, err
+	}
+	limit := q.Filter.Limit
+	if limit <= 0 || limit > 1000 {
+		limit = 1000
+	}
+	return amp.Page{Head: head, Entries: entries, More: len(entries) == limit}, nil
+}
+
+// queryLog reads the end of a turn's raw output. The turn id is looked up, never used as a path.
+func (c *Coordinator) queryLog(turnID string) (amp.Page, error) {
+	root, err := os.OpenRoot(c.cfg.Home)
+	if err != nil {
+		return amp.Page{}, fmt.Errorf("open the data directory: %w", err)
+	}
+	defer root.Close()
+	f, err := root.Open("turns/" + turnID + ".log")
+	if errors.Is(err, os.ErrNotExist) {
+		return amp.Page{}, fmt.Errorf("turn %q has no log", turnID)
+	}
+	if err != nil {
+		return amp.Page{}, fmt.Errorf("open the log of turn %q: %w", turnID, err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() > maxLog {
+		if _, err := f.Seek(-maxLog, io.SeekEnd); err != nil {
+			return amp.Page{}, fmt.Errorf("read the log of turn %q: %w", turnID, err)
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxLog))
+	return amp.Page{Text: string(text)}, err
+}
+
+func (c *Coordinator) workspaceOf(ctx context.Context, id amp.TaskID) (amp.Workspace, error) {
+	var ws amp.Workspace
+	found := false
+	err := c.view(ctx, func(b *amp.Board) {
+		if t := b.Task(id); t != nil {
+			ws, found = t.Workspace(), true
+		}
+	})
+	switch {
+	case err != nil:
+		return ws, err
+	case !found:
+		return ws, &amp.RefusedError{What: "query", Problems: []amp.Problem{{Rule: "AMP-021", Field: "task_id", Message: fmt.Sprintf("task %q is not known", id)}}}
+	case ws.Repo == "":
+		return ws, &amp.TransitionError{TaskID: id, Step: "a diff", Why: "the task has no plan yet"}
+	}
+	return ws, nil
+}
+
+func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
+	s := &amp.CoordinatorState{PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Slots: c.cfg.Slots, Agents: map[amp.Role][]string{}}
+	for name, a := range c.cfg.Agents {
+		for _, r := range a.Roles {
+			s.Agents[r] = append(s.Agents[r], name)
+		}
+	}
+	for _, names := range s.Agents {
+		slices.Sort(names)
+	}
+	var head amp.Head
+	err := c.view(ctx, func(b *amp.Board) {
+		head, s.Started, s.Turns, s.Stopped = b.Head, c.started, len(c.live), b.Stopped != nil
+	})
+	return amp.Page{Head: head, Status: s}, err
+}

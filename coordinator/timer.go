@@ -1,0 +1,79 @@
+package coordinator
+
+import (
+	"time"
+
+	"arbiter/amp"
+)
+
+// idle is how long the loop sleeps when no deadline is known, look the longest sleep before a deadline: a machine that was
+// suspended wakes with a timer that knows nothing of the time that passed.
+const (
+	idle = time.Hour
+	look = 30 * time.Second
+)
+
+// schedule notes when the task must be derived again although nothing happens.
+func (c *Coordinator) schedule(t *amp.Task, now time.Time) {
+	due := c.due(t, now)
+	if due.IsZero() {
+		delete(c.deadlines, t.ID)
+		return
+	}
+	c.deadlines[t.ID] = due
+}
+
+// due is the task's earliest deadline, zero when no clock of it runs. Deadlines are computed from the journal, so a restart
+// computes the same ones (A19).
+func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
+	if c.board.Stopped != nil || t.Status.Ended() {
+		return time.Time{}
+	}
+	var due time.Time
+	earliest := func(at time.Time) {
+		if due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	for _, w := range t.Waiting {
+		earliest(w.Due)
+	}
+	if t.Status == amp.Suspended || t.Status == amp.Locked {
+		return due
+	}
+	for _, o := range t.Open {
+		if o.Redelivered {
+			earliest(o.Deadline())
+		} else {
+			earliest(o.HalfTime())
+		}
+	}
+	if role, since := duty(t); role != "" {
+		earliest(since.Add(c.cfg.Heartbeat))
+	}
+	return due
+}
+
+// nextDeadline is how long the loop may sleep.
+func (c *Coordinator) nextDeadline(now time.Time) time.Duration {
+	wait := idle
+	for _, at := range c.deadlines {
+		wait = min(wait, look, at.Sub(now))
+	}
+	if c.stalled.After(now) {
+		wait = min(wait, c.stalled.Sub(now))
+	}
+	return max(0, wait)
+}
+
+// markDue derives again the tasks whose deadline has come.
+func (c *Coordinator) markDue(now time.Time) {
+	for id, at := range c.deadlines {
+		if !at.After(now) {
+			c.dirty[id] = true
+		}
+	}
+	if !c.stalled.IsZero() && !now.Before(c.stalled) {
+		c.markAll()
+	}
+}

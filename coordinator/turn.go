@@ -1,0 +1,207 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/providers"
+)
+
+// liveTurn is a run of an agent in this process.
+type liveTurn struct {
+	amp.Turn
+	cancel context.CancelFunc
+	// why is set by the loop before it stops the turn.
+	why     atomic.Pointer[string]
+	started time.Time
+	// wrote is when the last progress entry was written, held what came since.
+	wrote time.Time
+	held  string
+}
+
+// stop asks the agent to end; the turn's end is written when it has.
+func (l *liveTurn) stop(why string) {
+	l.why.CompareAndSwap(nil, &why)
+	l.cancel()
+}
+
+// startTurn prepares the folder, writes down that the turn starts, and only then starts the agent.
+func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role, name string, agent AgentConfig, msgID string) {
+	ws := t.Workspace()
+	turn := providers.Turn{
+		ID: c.cfg.NewID(), Task: t.ID, Role: role, Epoch: t.Epoch, Session: t.Sessions[role], Limits: agent.Limits,
+		Home: filepath.Join(c.cfg.Home, "homes", string(t.ID), string(role)), Subtask: t.CurrentSubtask().SubtaskID,
+	}
+	planning := planningContext(t)
+	if role == amp.Coordinator {
+		ws = amp.Workspace{}
+	}
+	c.start(ctx, job{key: "turn/" + string(t.ID), slot: true}, t, func(ctx context.Context) outcome {
+		u := amp.Turn{
+			TurnID: turn.ID, Event: amp.TurnStarted, TaskID: turn.Task, Role: role, Agent: name, For: msgID,
+			Epoch: turn.Epoch, Log: c.logFile(turn.ID),
+		}
+		err := c.prepareTurn(ctx, &ws, &turn, &u, planning)
+		return outcome{
+			run: func(t *amp.Task, now time.Time) []amp.Record {
+				if err != nil {
+					return c.gitAlarm(t, now, fmt.Sprintf("The turn of the %s cannot start", role), err)
+				}
+				return []amp.Record{c.turnEntry(now, role, name, u)}
+			},
+			after: func() {
+				if err == nil && agent.Agent != nil {
+					c.launch(u, turn, agent.Agent, ws)
+				}
+			},
+		}
+	})
+}
+
+// prepareTurn fills in where the turn works and what it is told. A planner gets a disposable worktree too, at the base of the work to
+// come: what it writes there is gone with it. ws then becomes the workspace of that worktree.
+func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *providers.Turn, u *amp.Turn, planning func(amp.RepoFacts) []byte) error {
+	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
+		return fmt.Errorf("make the agent's home: %w", err)
+	}
+	if u.Role == amp.Coordinator {
+		w, err := c.wishOf(ctx, turn.Task)
+		if err != nil {
+			return err
+		}
+		facts, err := c.cfg.Git.Inspect(ctx, w.Repo, "")
+		if err != nil {
+			return err
+		}
+		*ws = planningSpace(turn.Task, facts)
+		p, err := c.cfg.Git.OpenReview(ctx, *ws, turn.ID)
+		if err != nil {
+			return err
+		}
+		turn.Dir, turn.Env, u.Dir = p.Dir, p.Env, p.Dir
+		turn.Context = []json.RawMessage{planning(facts)}
+		return nil
+	}
+	prepare := c.cfg.Git.Prepare
+	if u.Role == amp.Reviewer {
+		prepare = c.cfg.Git.OpenReview
+	}
+	p, err := prepare(ctx, *ws, turn.ID)
+	if err != nil {
+		return err
+	}
+	turn.Dir, turn.Env, u.Dir, u.Checkpoint = p.Dir, p.Env, p.Dir, p.Checkpoint
+	return c.loadMessages(ctx, turn, u.For)
+}
+
+// loadMessages gives the agent its message and the ones that it refers to.
+func (c *Coordinator) loadMessages(ctx context.Context, turn *providers.Turn, msgID string) error {
+	e, err := c.cfg.Log.Read(ctx, amp.Filter{ID: msgID, Limit: 1})
+	if err != nil || len(e) == 0 {
+		return fmt.Errorf("read message %s: not in the journal (%v)", msgID, err)
+	}
+	turn.Message = e[0].Body
+	m, _, err := amp.Decode(e[0].Body)
+	if err != nil {
+		return err
+	}
+	for _, ref := range m.ContextRef {
+		if e, err := c.cfg.Log.Read(ctx, amp.Filter{ID: ref, Limit: 1}); err == nil && len(e) > 0 {
+			turn.Context = append(turn.Context, e[0].Body)
+		}
+	}
+	return nil
+}
+
+func (c *Coordinator) logFile(turnID string) string {
+	return filepath.Join(c.cfg.Home, "turns", turnID+".log")
+}
+
+// launch runs the agent in a goroutine of its own. Everything that it says goes through the inbox.
+func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Agent, ws amp.Workspace) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &liveTurn{Turn: u, cancel: cancel, started: time.Now()}
+	c.live[u.TurnID] = l
+	c.wg.Go(func() {
+		defer cancel()
+		if f, err := openLog(u.Log); err == nil {
+			defer f.Close()
+			turn.Log = f
+		} else {
+			c.cfg.Logger.Error("the turn has no log", "turn", u.TurnID, "err", err)
+		}
+		out, err := agent.Run(ctx, turn, func(ev providers.Event) {
+			c.inbox <- request{task: u.TaskID, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }}
+		})
+		end := c.examine(ctx, l, ws, out, err)
+		c.inbox <- request{task: u.TaskID, run: func(now time.Time) ([]amp.Record, error) {
+			delete(c.live, u.TurnID)
+			c.wake(u.TaskID)
+			return c.ended(l, end, now), nil
+		}}
+	})
+}
+
+func openLog(name string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// heard takes in what a running agent says.
+func (c *Coordinator) heard(l *liveTurn, ev providers.Event, now time.Time) []amp.Record {
+	t := c.board.Task(l.TaskID)
+	current := t.Turn != nil && t.Turn.TurnID == l.TurnID && l.Epoch == t.Epoch
+	progress := func(text string) []amp.Record {
+		l.wrote, l.held = now, ""
+		return []amp.Record{c.turnEntry(now, l.Role, l.Agent, amp.Turn{
+			TurnID: l.TurnID, Event: amp.TurnProgress, TaskID: l.TaskID, Role: l.Role, Agent: l.Agent, Epoch: l.Epoch, PID: l.PID,
+			Session: ev.Session, Text: text,
+		})}
+	}
+	switch ev.Type {
+	case providers.EventStarted:
+		l.PID = ev.PID
+		return progress("started")
+	case providers.EventProgress:
+		if ev.Session == "" && now.Sub(l.wrote) < c.cfg.ProgressEvery {
+			l.held = ev.Text
+			return nil
+		}
+		return progress(ev.Text)
+	case providers.EventAck:
+		if l.For == "" { // a planning turn answers no message
+			return nil
+		}
+		a := *ev.Ack
+		a.AckFor, a.TaskID, a.By, a.AckedAt = l.For, l.TaskID, l.Role, now.UTC()
+		raw := amp.EncodeBody(a)
+		if !current {
+			return []amp.Record{c.late(l, "ack", raw, now)}
+		}
+		records, _, _ := c.takeAck(t, &a, raw, l.Agent, now)
+		return records
+	case providers.EventEscalation:
+		if !current {
+			return []amp.Record{c.late(l, "escalation", ev.Payload, now)}
+		}
+		return c.takeEscalation(t, l, ev.Payload, now)
+	}
+	return nil
+}
+
+// late keeps what a fenced turn said; nothing acts on it (AMP-174).
+func (c *Coordinator) late(l *liveTurn, what string, raw []byte, now time.Time) amp.Record {
+	return c.refuse(now, l.Role, l.Agent, amp.Refusal{
+		What: what, TaskID: l.TaskID, Source: "turn " + l.TurnID, Raw: raw,
+		Turn: l.TurnID, Epoch: l.Epoch, Problems: []amp.Problem{{Rule: amp.RuleEpoch, Message: fmt.Sprintf(
+			"a report of epoch %d, which is fenced: kept, not acted on", l.Epoch)}},
+	})
+}

@@ -1,0 +1,241 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/providers"
+)
+
+// ending is what a turn came to, examined outside the loop.
+type ending struct {
+	out providers.Outcome
+	err error
+	// verdict is the reviewer's payload when it decodes; check is what gitops measured.
+	check *amp.Check
+	facts *amp.RepoFacts
+}
+
+// examine does the git work that belongs to the end of a turn: a reviewer's folder is measured and removed, the refs of a
+// failed executor are compared, the base of a plan is read.
+func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace, out providers.Outcome, err error) ending {
+	e := ending{out: out, err: err}
+	ctx = context.WithoutCancel(ctx)
+	switch l.Role {
+	case amp.Reviewer:
+		var v *amp.Verdict
+		if err == nil {
+			v, _ = payloadOf(out.Final).(*amp.Verdict)
+		}
+		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, v)
+		e.check, e.err = &ck, errors.Join(err, gitErr)
+	case amp.Executor:
+		if err != nil {
+			if ck, gitErr := c.cfg.Git.Verify(ctx, ws, l.TurnID, nil, l.For); gitErr == nil {
+				e.check = &ck
+			}
+		}
+	case amp.Coordinator:
+		if _, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, nil); gitErr != nil {
+			e.err = errors.Join(err, gitErr)
+			return e
+		}
+		var p amp.Plan
+		if err == nil && json.Unmarshal(out.Final, &p) == nil {
+			w, _ := c.wishOf(ctx, l.TaskID)
+			facts, gitErr := c.cfg.Git.Inspect(ctx, w.Repo, branchOf(&p, w, l.TaskID))
+			e.facts, e.err = &facts, gitErr
+		}
+	default:
+		panic("a turn of the " + string(l.Role))
+	}
+	return e
+}
+
+// payloadOf decodes a final answer that may be a whole message or a payload; nil when it is neither.
+func payloadOf(final json.RawMessage) amp.Payload {
+	if m, _, err := amp.Decode(final); err == nil {
+		return m.Payload
+	}
+	var v amp.Verdict
+	if json.Unmarshal(final, &v) == nil && v.Decision != "" {
+		return &v
+	}
+	return nil
+}
+
+// ended writes down the end of a turn together with what it delivered, in one append.
+func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
+	if unproven, ok := errors.AsType[*providers.UnprovenError](e.err); ok {
+		c.cfg.Logger.Error("processes of a turn may still run", "task", l.TaskID, "turn", l.TurnID, "pids", unproven.PIDs)
+		return nil // the turn stays open: reaping it is derived from that
+	}
+	t := c.board.Task(l.TaskID)
+	u := l.Turn
+	u.Event, u.TookMS, u.Exit, u.Session = amp.TurnEnded, now.Sub(l.started).Milliseconds(), e.out.Exit, e.out.Session
+	u.Tokens, u.CostUSD, u.Text = e.out.Tokens, e.out.CostUSD, l.held
+	end := func(o amp.TurnOutcome, text string, more ...amp.Record) []amp.Record {
+		u.Outcome = o
+		if text != "" {
+			u.Text = text
+		}
+		return append(more, c.turnEntry(now, l.Role, l.Agent, u))
+	}
+	if t.Turn == nil || t.Turn.TurnID != l.TurnID || l.Epoch < t.Epoch {
+		var kept []amp.Record
+		if e.err == nil && len(e.out.Final) > 0 {
+			kept = append(kept, c.late(l, "final", e.out.Final, now))
+		}
+		return end(amp.TurnKilled, reason(l, "the turn was fenced"), kept...)
+	}
+	if e.err != nil {
+		return c.endedBadly(t, l, e, now, end)
+	}
+	records, problems := c.deliver(t, l, e, now)
+	if len(problems) > 0 {
+		refusal := c.refuse(now, l.Role, l.Agent, amp.Refusal{
+			What: answerOf(l.Role), TaskID: l.TaskID, Source: "turn " + l.TurnID,
+			Problems: problems, Raw: e.out.Final, Turn: l.TurnID, Epoch: l.Epoch,
+		})
+		return end(amp.TurnInvalid, "the answer was refused: "+problems[0].String(), refusal)
+	}
+	return end(amp.TurnOK, "", records...)
+}
+
+func answerOf(r amp.Role) string {
+	switch r {
+	case amp.Executor:
+		return string(amp.TaskResult)
+	case amp.Reviewer:
+		return string(amp.ReviewVerdict)
+	default:
+		return "plan"
+	}
+}
+
+func reason(l *liveTurn, otherwise string) string {
+	if why := l.why.Load(); why != nil {
+		return *why
+	}
+	return otherwise
+}
+
+func (c *Coordinator) endedBadly(t *amp.Task, l *liveTurn, e ending, now time.Time, end func(amp.TurnOutcome, string, ...amp.Record) []amp.Record) []amp.Record {
+	if why := l.why.Load(); why != nil {
+		return end(amp.TurnKilled, *why)
+	}
+	var more []amp.Record
+	if e.check != nil && l.Role == amp.Executor && (e.check.Escalate != "" || len(e.check.Claims) > 0) {
+		e.check.Subject, e.check.For = amp.CheckResult, l.TurnID
+		more = append(more, c.check(t, now, *e.check))
+		if e.check.Escalate != "" {
+			more = append(more, c.violation(t, now, *e.check))
+		}
+	}
+	outcome, text := amp.TurnFailed, e.err.Error()
+	if te, ok := errors.AsType[*providers.TurnError](e.err); ok {
+		switch te.Failure {
+		case providers.FailSilent, providers.FailTotal:
+			outcome = amp.TurnTimeout
+		case providers.FailKilled:
+			outcome = amp.TurnLost
+		case providers.FailConfig, providers.FailCrashed, providers.FailOutput, providers.FailRefused:
+		}
+		if te.Tail != "" {
+			text += ": " + te.Tail
+		}
+	}
+	return end(outcome, text, more...)
+}
+
+// deliver turns a final answer into the entries that it asks for, or says what is wrong with it.
+func (c *Coordinator) deliver(t *amp.Task, l *liveTurn, e ending, now time.Time) ([]amp.Record, []amp.Problem) {
+	if l.Role == amp.Coordinator {
+		return c.deliverPlan(t, l, e, now)
+	}
+	raw, problems := c.asMessage(t, l, e.out.Final, now)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var records []amp.Record
+	if l.Role == amp.Reviewer && e.check != nil {
+		if e.check.Blocked() {
+			return nil, []amp.Problem{{Rule: "AMP-124", Field: "payload", Message: "the reviewer's changes void its verdict: " + blockers(*e.check)}}
+		}
+		e.check.For = l.TurnID
+		records = append(records, c.check(t, now, *e.check))
+	}
+	m, warnings, err := amp.Decode(raw)
+	if err != nil {
+		return nil, problemsOf(err)
+	}
+	problems, more := c.board.Judge(m, l.Role, c.taken)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	c.warn(m, append(warnings, more...))
+	records = append(records, amp.Record{Kind: amp.KindMessage, TaskID: t.ID, Role: l.Role, Actor: l.Agent, At: now, ID: m.MsgID, Body: raw})
+	return append(records, c.ack(t, m.MsgID, now)), nil
+}
+
+// asMessage builds the AMP message on behalf of the role when the agent gave the payload alone.
+func (c *Coordinator) asMessage(t *amp.Task, l *liveTurn, final json.RawMessage, now time.Time) ([]byte, []amp.Problem) {
+	var probe struct {
+		Version *string `json:"protocol_version"`
+	}
+	if json.Unmarshal(final, &probe) == nil && probe.Version != nil {
+		return final, nil
+	}
+	typ, refs := amp.TaskResult, []string{l.For}
+	if l.Role == amp.Reviewer {
+		typ = amp.ReviewVerdict
+	}
+	raw, err := json.Marshal(map[string]any{
+		"msg_id": amp.NewMsgID(typ, t.ID, now, c.taken), "protocol_version": amp.Version, "type": typ, "from": l.Role,
+		"to": amp.Coordinator, "task_id": t.ID, "timestamp": amp.FormatTime(now), "requires_ack": true, "context_ref": refs,
+		"payload": final,
+	})
+	if err != nil {
+		return nil, []amp.Problem{{Rule: "AMP-004", Field: "payload", Message: "the answer is no JSON: " + err.Error()}}
+	}
+	return raw, nil
+}
+
+func problemsOf(err error) []amp.Problem {
+	if inv, ok := errors.AsType[*amp.InvalidError](err); ok {
+		return inv.Problems
+	}
+	return []amp.Problem{{Rule: "AMP-001", Message: err.Error()}}
+}
+
+func (c *Coordinator) warn(m *amp.Message, warnings []amp.Problem) {
+	for _, w := range warnings {
+		c.cfg.Logger.Warn("message", "task", m.TaskID, "msg_id", m.MsgID, "rule", w.Rule, "field", w.Field, "text", w.Message)
+	}
+}
+
+// takeEscalation takes an escalation of an agent in. One that is invalid is refused and shown to the admin all the same: an
+// escalation is never swallowed (AMP-153).
+func (c *Coordinator) takeEscalation(t *amp.Task, l *liveTurn, payload json.RawMessage, now time.Time) []amp.Record {
+	raw := []byte(payload)
+	if m, _, err := amp.Decode(raw); err != nil || m.Type != amp.EscalationMsg {
+		built, err := json.Marshal(map[string]any{
+			"msg_id": amp.NewMsgID(amp.EscalationMsg, t.ID, now, c.taken), "protocol_version": amp.Version,
+			"type": amp.EscalationMsg, "from": l.Role, "to": amp.Admin, "task_id": t.ID, "timestamp": amp.FormatTime(now),
+			"requires_ack": false, "payload": payload,
+		})
+		if err == nil {
+			raw = built
+		}
+	}
+	records, _, err := c.takeMessage(raw, l.Role, l.Agent, "turn "+l.TurnID, false, now)
+	if err != nil {
+		text := fmt.Sprintf("The %s of %s raised an escalation that is not valid (%v). Its text is in the refusals.", l.Role, t.ID, err)
+		records = append(records, c.escalate(t, now, alarm{typ: amp.UnknownEscalation, text: text}))
+	}
+	return records
+}

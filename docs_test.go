@@ -1,0 +1,86 @@
+package arbiter_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"arbiter/amp"
+)
+
+var update = flag.Bool("update", false, "write the generated documents anew")
+
+// docs/lifecycle.md is drawn from the table in amp; it can not go stale.
+func TestDocs_lifecycle(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# The life of a task\n\nDrawn from the table in `amp/lifecycle.go` by `go test -run TestDocs . -update`.\n\n```mermaid\n")
+	b.WriteString(amp.Mermaid() + "```\n\n| command | can be given when the task is |\n|---|---|\n")
+	for _, c := range []amp.CommandName{
+		amp.Revise, amp.Approve, amp.Reject, amp.Resume, amp.Unlock, amp.Redispatch, amp.Reassign, amp.Split,
+		amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver,
+	} {
+		in := "not ended"
+		if from := amp.AllowedIn(c); from != nil {
+			in = strings.Trim(fmt.Sprint(from), "[]")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c, in)
+	}
+	same(t, "docs/lifecycle.md", b.String())
+}
+
+func same(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is stale: go test -run %s . -update", file, t.Name())
+	}
+}
+
+// The pictures in the documents are frames of the program, taken from the golden files of the screens.
+func TestDocs_pictures(t *testing.T) {
+	t.Parallel()
+	marker := regexp.MustCompile(`(?s)<!-- picture: (\S+) -->\n.*?<!-- end of picture -->`)
+	for _, file := range []string{"README.md", "docs/guide.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !marker.Match(text) {
+			t.Errorf("%s has no picture", file)
+		}
+		same(t, file, marker.ReplaceAllStringFunc(string(text), func(m string) string {
+			golden := marker.FindStringSubmatch(m)[1]
+			return "<!-- picture: " + golden + " -->\n```\n" + frame(t, golden) + "```\n<!-- end of picture -->"
+		}))
+	}
+}
+
+// frame is the text of a golden frame, without its styles.
+func frame(t *testing.T, golden string) string {
+	t.Helper()
+	data, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(data)) {
+		row, isRow := strings.CutPrefix(strings.TrimRight(line, "\n"), "|")
+		if row, whole := strings.CutSuffix(row, "|"); isRow && whole {
+			b.WriteString(strings.TrimRight(row, " ") + "\n")
+		}
+	}
+	return b.String()
+}

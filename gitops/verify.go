@@ -1,0 +1,388 @@
+package gitops
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"arbiter/amp"
+)
+
+// maxLeftovers is how much of what an agent left uncommitted is committed for it, in bytes: beyond that it is no source text.
+const maxLeftovers = 100 << 20
+
+// Verify compares a result with git, after the turn that made it. It first commits what the agent left uncommitted, in the agent's
+// name; then each claim becomes a line of the ledger (AMP-075, AMP-084). Commit is the branch's tip afterwards, Files, Added
+// and Removed are what this turn changed, from its checkpoint to the tip.
+//
+// When another ref was moved or tried, Escalate says how that is to be raised: branch_violation for a protected branch (AMP-049,
+// AMP-168), permission_denied for any other, and for links or configuration of the worktree that were rewritten. Nothing is put back here:
+// [Git.Rollback] does that by command.
+//
+// A nil result is a turn that failed: only refs and attempts are judged, and what was left is pinned to a recovery ref, not committed to
+// the branch. A second call for the same turn measures the same.
+func (g *Git) Verify(ctx context.Context, w amp.Workspace, turnID string, result *amp.Result, msgID string) (amp.Check, error) {
+	c := amp.Check{Subject: amp.CheckResult, TaskID: w.TaskID, For: msgID, Base: w.BaseCommit}
+	r, wt, end, err := g.begin(w)
+	if err != nil {
+		return c, err
+	}
+	defer end()
+	rec, err := g.load(w.TaskID, turnID)
+	if err != nil {
+		return c, err
+	}
+	if rec == nil {
+		return c, fmt.Errorf("verify turn %s of %s: nothing is recorded of its start; it has to be run again", turnID, w.TaskID)
+	}
+	c.Checkpoint = rec.Checkpoint
+	if c.Commit, err = r.tip(ctx, "refs/heads/"+w.Branch); err != nil {
+		return c, err
+	}
+	stop, err := wt.verifyTrust(rec, &c)
+	if err != nil {
+		return c, err
+	}
+	if stop {
+		c.Text = "the worktree cannot be trusted, so git was not run in it: " + c.Claims[0].Found
+		return c, g.save(rec)
+	}
+	v := &verification{g: g, r: r, wt: wt, w: w, rec: rec, c: &c}
+	if v.state, err = wt.look(ctx); err != nil {
+		return c, err
+	}
+	if rec.AgentTip == "" {
+		rec.AgentTip = c.Commit
+	}
+	refs, escalate, err := g.refsClaim(ctx, r, rec, c.Commit)
+	if err != nil {
+		return c, err
+	}
+	if err := g.save(rec); err != nil { // before anything is committed: AgentTip tells the agent's work from ours
+		return c, err
+	}
+	if result == nil {
+		err = v.failed(ctx, refs)
+	} else {
+		err = v.ledger(ctx, result, refs)
+	}
+	if escalate != "" && c.Escalate != amp.BranchViolation {
+		c.Escalate = escalate
+	}
+	return c, err
+}
+
+// verifyTrust puts what was rewritten of links, hooks and configuration into the check; stop says that no git may be run.
+func (wt *worktree) verifyTrust(rec *turnRecord, c *amp.Check) (stop bool, err error) {
+	refute := func(name, found string) {
+		c.Escalate = amp.PermissionDenied
+		c.Claims = append(c.Claims, amp.Claim{
+			Name: name, Finding: amp.Refuted, Found: found, Blocking: true, Evidence: "compared with the start of the turn",
+		})
+	}
+	if !wt.there() {
+		refute("worktree", "the worktree is gone; its commits are on the branch")
+		return true, nil
+	}
+	for _, why := range []string{wt.linkProblem(), wt.headProblem()} {
+		if why != "" {
+			refute("worktree", why)
+			return true, nil
+		}
+	}
+	now, err := wt.trusted()
+	if err != nil {
+		return true, err
+	}
+	names, stop := trustChanges(rec.Trusted, now)
+	if len(names) > 0 {
+		refute("config", "changed during the turn: "+clip(names))
+	}
+	return stop, nil
+}
+
+// verification is one run of Verify.
+type verification struct {
+	g     *Git
+	r     *repo
+	wt    *worktree
+	w     amp.Workspace
+	rec   *turnRecord
+	c     *amp.Check
+	state state
+}
+
+// failed pins what a failed turn left.
+func (v *verification) failed(ctx context.Context, refs amp.Claim) error {
+	v.c.Claims = append(v.c.Claims, refs)
+	pinned, err := v.wt.rescue(ctx, v.w.TaskID, v.state, v.c.Commit, v.rec.Tip, "left by failed turn "+v.rec.Turn)
+	if err != nil {
+		return err
+	}
+	v.c.Text = "nothing was left by the turn"
+	if len(pinned) > 0 {
+		v.c.Text = "what the turn left is pinned to " + strings.Join(pinned, ", ")
+	}
+	return nil
+}
+
+// ledger checks the claims of a result.
+func (v *verification) ledger(ctx context.Context, result *amp.Result, refs amp.Claim) error {
+	branch, onBranch, err := v.branchClaim(ctx)
+	if err != nil {
+		return err
+	}
+	leftovers, err := v.settle(ctx, onBranch)
+	if err != nil {
+		return err
+	}
+	base, err := v.baseClaim(ctx)
+	if err != nil {
+		return err
+	}
+	turn, whole, err := v.measure(ctx)
+	if err != nil {
+		return err
+	}
+	commit, err := v.commitClaim(ctx, result.CommitHash, leftovers)
+	if err != nil {
+		return err
+	}
+	files, err := v.filesClaim(ctx, result.DiffSummary.FilesChanged, turn)
+	if err != nil {
+		return err
+	}
+	counts, err := v.linesClaim(ctx, result.DiffSummary, turn)
+	if err != nil {
+		return err
+	}
+	v.c.Files = paths(turn)
+	v.c.Added, v.c.Removed = lines(turn)
+	v.c.Claims = append(v.c.Claims, commit, files, counts, branch, base, pathsClaim(v.w.AllowedPaths, whole), refs,
+		criteriaClaim(result), v.workLogClaim(result.WorkLog, v.c.Files))
+	if odd, ok := strangeFiles(turn); ok {
+		v.c.Claims = append(v.c.Claims, odd)
+	}
+	if leftovers.claim != nil {
+		v.c.Claims = append(v.c.Claims, *leftovers.claim)
+	}
+	yes, no, open := v.c.Count()
+	v.c.Text = fmt.Sprintf("%d confirmed, %d refuted, %d inconclusive; %s, +%d -%d", yes, no, open, plural(len(v.c.Files), "file"),
+		v.c.Added, v.c.Removed)
+	if len(v.c.Files) > maxFiles {
+		v.c.Files = v.c.Files[:maxFiles]
+		v.c.Text += fmt.Sprintf("; the first %d files are listed", maxFiles)
+	}
+	return nil
+}
+
+// maxFiles is how many files a check lists: it becomes an entry of the journal.
+const maxFiles = 5000
+
+// settled says what became of uncommitted files.
+type settled struct {
+	// files is how many were committed for the agent.
+	files int
+	claim *amp.Claim
+}
+
+// settle commits what the agent left uncommitted to the branch, or pins it when the worktree is not on the branch.
+func (v *verification) settle(ctx context.Context, onBranch bool) (settled, error) {
+	if v.rec.Left != "" && v.rec.Left == v.c.Commit { // an earlier call committed them
+		n, err := v.r.changes(ctx, v.rec.AgentTip, v.c.Commit, false)
+		if err == nil && len(v.state.changed) > 0 {
+			err = v.wt.reset(ctx, v.w.Branch, v.c.Commit)
+		}
+		return settled{files: len(n)}, err
+	}
+	if len(v.state.changed) == 0 {
+		return settled{}, nil
+	}
+	if !onBranch {
+		head := v.state.head
+		if head == "" {
+			head = v.rec.Tip // the branch was deleted
+		}
+		ref, err := v.wt.pinFiles(ctx, v.w.TaskID, head, "left outside the branch by turn "+v.rec.Turn)
+		if err != nil || ref == "" {
+			return settled{}, err
+		}
+		return settled{claim: &amp.Claim{
+			Name: "leftovers", Finding: amp.Inconclusive, Found: plural(len(v.state.changed), "uncommitted file") + " pinned to " + ref,
+		}}, nil
+	}
+	if size := v.leftSize(); size > maxLeftovers {
+		return settled{claim: &amp.Claim{
+			Name: "leftovers", Finding: amp.Refuted, Blocking: true,
+			Found: fmt.Sprintf("%s of %d MB left uncommitted; files that are no part of the work must be ignored or removed",
+				plural(len(v.state.changed), "file"), size>>20),
+		}}, nil
+	}
+	return settled{files: len(v.state.changed)}, v.commitLeftovers(ctx)
+}
+
+// leftSize is how many bytes the uncommitted files take.
+func (v *verification) leftSize() int64 {
+	var size int64
+	for _, name := range v.state.changed {
+		if info, err := os.Lstat(filepath.Join(v.wt.dir, filepath.FromSlash(name))); err == nil {
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+func (v *verification) commitLeftovers(ctx context.Context) error {
+	tree, err := v.wt.tree(ctx)
+	if err != nil {
+		return err
+	}
+	c := v.r.at()
+	c.write, c.as = true, &identity{"arbiter executor", string(v.w.TaskID) + agentDomain}
+	c.stdin = message("Work left uncommitted by "+string(v.w.TaskID), trailers(v.w, "Turn: "+v.rec.Turn))
+	out, err := v.g.run(ctx, c, "commit-tree", tree, "-p", v.c.Commit, "-F", "-")
+	if err != nil {
+		return fmt.Errorf("commit what turn %s left: %w", v.rec.Turn, err)
+	}
+	commit := strings.TrimSpace(out)
+	v.rec.Left = commit
+	if err := v.g.save(v.rec); err != nil {
+		return err
+	}
+	if err := v.r.setRef(ctx, "refs/heads/"+v.w.Branch, commit, v.c.Commit, "work left uncommitted"); err != nil {
+		return err
+	}
+	v.c.Commit = commit
+	return v.wt.reset(ctx, v.w.Branch, commit)
+}
+
+// trailers are the lines that tie a commit to its task.
+func trailers(w amp.Workspace, more ...string) []string {
+	all := []string{"Task: " + string(w.TaskID)}
+	if w.Dispatch != "" {
+		all = append(all, "Dispatch: "+w.Dispatch)
+	}
+	if w.PlanHash != "" {
+		all = append(all, "Plan-Hash: "+w.PlanHash)
+	}
+	return append(all, more...)
+}
+
+// message is a commit message with trailers. A line end in a title or trailer would start another one, so there is none.
+func message(title string, trailers []string) string {
+	var b strings.Builder
+	b.WriteString(strings.Join(strings.Fields(title), " ") + "\n\n")
+	for _, t := range trailers {
+		b.WriteString(strings.Join(strings.Fields(t), " ") + "\n")
+	}
+	return b.String()
+}
+
+// branchClaim says whether the worktree is still on the branch, and the branch a continuation of what it was. A HEAD detached at
+// the tip is put back on the branch without a word.
+func (v *verification) branchClaim(ctx context.Context) (amp.Claim, bool, error) {
+	full := "refs/heads/" + v.w.Branch
+	c := amp.Claim{
+		Name: "branch", Finding: amp.Refuted, Blocking: true, Claimed: v.w.Branch,
+		Evidence: "HEAD of the worktree, git merge-base --is-ancestor " + short(v.rec.Tip) + " " + v.w.Branch,
+	}
+	tip := v.c.Commit
+	switch {
+	case tip == "":
+		c.Found = "the branch was deleted; it was at " + short(v.rec.Tip)
+		return c, false, nil
+	case tip != v.rec.AgentTip && tip != v.rec.Left:
+		c.Found = fmt.Sprintf("the branch moved after the turn was over: it was at %s and is at %s (AMP-089)", short(v.rec.AgentTip), short(tip))
+		v.c.Escalate = amp.PermissionDenied
+		return c, false, nil
+	case v.state.branch == "" && v.state.head == tip:
+	case v.state.branch == "":
+		c.Found = "HEAD is detached at " + short(v.state.head) + ", the branch is at " + short(tip)
+		return c, false, v.keepHead(ctx)
+	case v.state.branch != full:
+		c.Found = "the worktree is on " + strings.TrimPrefix(v.state.branch, "refs/heads/")
+		return c, false, v.keepHead(ctx)
+	}
+	in, err := v.r.ancestor(ctx, v.rec.Tip, tip)
+	if err != nil {
+		return c, true, err
+	}
+	if !in {
+		c.Found = fmt.Sprintf("the branch was rewritten: %s, where the turn started, is no longer in it", short(v.rec.Tip))
+		return c, true, nil
+	}
+	c.Finding, c.Found = amp.Confirmed, v.w.Branch+" at "+short(tip)
+	return c, true, nil
+}
+
+// keepHead pins commits that only the worktree's HEAD holds.
+func (v *verification) keepHead(ctx context.Context) error {
+	_, err := v.wt.rescue(ctx, v.w.TaskID, state{head: v.state.head}, v.c.Commit, v.rec.Tip, "left outside the branch by turn "+v.rec.Turn)
+	return err
+}
+
+// baseClaim says whether the work still starts from the approved base commit.
+func (v *verification) baseClaim(ctx context.Context) (amp.Claim, error) {
+	c := amp.Claim{Name: "base", Finding: amp.Refuted, Blocking: true, Claimed: short(v.w.BaseCommit)}
+	tip := v.c.Commit
+	if tip == "" {
+		c.Found = "there is no branch"
+		return c, nil
+	}
+	c.Evidence = "git merge-base " + v.w.BaseBranch + " " + short(tip)
+	in, err := v.r.ancestor(ctx, v.w.BaseCommit, tip)
+	if err != nil {
+		return c, err
+	}
+	if !in {
+		c.Found = "the branch no longer holds its base commit"
+		return c, nil
+	}
+	baseTip, err := v.r.tip(ctx, "refs/heads/"+v.w.BaseBranch)
+	if err != nil {
+		return c, err
+	}
+	if baseTip == "" || baseTip == v.w.BaseCommit {
+		c.Finding, c.Found = amp.Confirmed, short(v.w.BaseCommit)
+		return c, nil
+	}
+	out, err := v.r.git(ctx, "merge-base", baseTip, tip)
+	if err != nil && !exited(err, 1) {
+		return c, err
+	}
+	now := strings.TrimSpace(out)
+	switch {
+	case now == v.w.BaseCommit:
+		c.Finding, c.Found = amp.Confirmed, short(now)
+	case now == "":
+		c.Finding, c.Found = amp.Inconclusive, v.w.BaseBranch+" was rewritten and shares nothing with the branch"
+	default:
+		older, err := v.r.ancestor(ctx, now, v.w.BaseCommit)
+		if err != nil {
+			return c, err
+		}
+		c.Found = "the branch now starts from " + short(now)
+		if older {
+			c.Finding, c.Found = amp.Inconclusive, v.w.BaseBranch+" was moved back behind the base, to share "+short(now)
+		}
+	}
+	return c, nil
+}
+
+// measure lists what this turn changed, and what the branch changes in all.
+func (v *verification) measure(ctx context.Context) (turn, whole []change, err error) {
+	tip := v.c.Commit
+	if tip == "" {
+		return nil, nil, nil
+	}
+	if turn, err = v.r.changes(ctx, v.rec.Tip, tip, true); err != nil {
+		return nil, nil, err
+	}
+	if v.rec.Tip == v.w.BaseCommit {
+		return turn, turn, nil
+	}
+	whole, err = v.r.changes(ctx, v.w.BaseCommit, tip, true)
+	return turn, whole, err
+}

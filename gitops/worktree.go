@@ -1,0 +1,372 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+)
+
+// worktree is a checkout that this package made: a task's, or a reviewer's disposable one.
+type worktree struct {
+	g   *Git
+	r   *repo
+	dir string
+	// admin is git's own folder of the worktree, <common>/worktrees/<id>; "" when git knows no worktree at dir. It is found from
+	// the repository's side, never through dir/.git, which an agent could have written.
+	admin string
+}
+
+func (g *Git) taskTree(r *repo, task amp.TaskID) *worktree {
+	return g.treeAt(r, filepath.Join(g.home, "worktrees", fileName(string(task))))
+}
+
+func (g *Git) reviewTree(r *repo, turnID string) *worktree {
+	return g.treeAt(r, filepath.Join(g.home, "reviews", fileName(turnID)))
+}
+
+func (g *Git) treeAt(r *repo, dir string) *worktree {
+	wt := &worktree{g: g, r: r, dir: dir}
+	wt.find()
+	return wt
+}
+
+// find looks for git's folder of the worktree.
+func (wt *worktree) find() {
+	wt.admin = ""
+	parent := filepath.Join(wt.r.common, "worktrees")
+	entries, _ := os.ReadDir(parent) // no folder: no worktrees
+	for _, e := range entries {
+		if text, err := readSmall(filepath.Join(parent, e.Name(), "gitdir")); err == nil && text == filepath.Join(wt.dir, ".git") {
+			wt.admin = filepath.Join(parent, e.Name())
+			return
+		}
+	}
+}
+
+// at is a call in the worktree.
+func (wt *worktree) at() call { return call{gitDir: wt.admin, workTree: wt.dir} }
+
+func (wt *worktree) git(ctx context.Context, args ...string) (string, error) {
+	return wt.g.run(ctx, wt.at(), args...)
+}
+
+func (wt *worktree) write(ctx context.Context, args ...string) (string, error) {
+	c := wt.at()
+	c.write = true
+	return wt.g.run(ctx, c, args...)
+}
+
+// there reports whether git knows the worktree and its folder exists.
+func (wt *worktree) there() bool {
+	info, err := os.Stat(wt.dir)
+	return wt.admin != "" && err == nil && info.IsDir()
+}
+
+// fresh reports whether the worktree was never filled, because it was only just made or a crash came first.
+func (wt *worktree) fresh() bool {
+	_, err := os.Stat(filepath.Join(wt.admin, "index"))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// add makes the worktree on a branch, which is created at commit when it does not exist, or detached when branch is empty. The
+// files are not there yet: reset fills them. What stood in its place and is no worktree is moved aside, never removed.
+func (wt *worktree) add(ctx context.Context, branch, commit string) error {
+	if err := wt.forget(); err != nil { // registered, but its folder is gone
+		return err
+	}
+	if err := wt.aside(); err != nil {
+		return err
+	}
+	wt.r.write.Lock()
+	defer wt.r.write.Unlock()
+	args := []string{"worktree", "add", "--no-checkout"}
+	switch tip, err := wt.r.tip(ctx, "refs/heads/"+branch); {
+	case err != nil:
+		return err
+	case branch == "":
+		args = append(args, "--detach", "--", wt.dir, commit)
+	case tip == "":
+		args = append(args, "--no-track", "-b", branch, "--", wt.dir, commit)
+	default:
+		args = append(args, "--", wt.dir, branch)
+	}
+	c := wt.r.at()
+	c.write = true
+	if _, err := wt.g.run(ctx, c, args...); err != nil {
+		if exited(err, 128) && branch != "" {
+			if other := wt.r.checkedOutAt(ctx, branch); other != "" {
+				return &amp.GuardError{
+					Type: amp.UnknownEscalation, Repo: wt.r.root, Branch: branch,
+					Why: "it is checked out in " + other + ", where a person may be at work; switch that to another branch first",
+				}
+			}
+		}
+		return fmt.Errorf("create worktree %s: %w", wt.dir, err)
+	}
+	wt.find()
+	if wt.admin == "" {
+		return fmt.Errorf("create worktree %s: git made none that points there", wt.dir)
+	}
+	return nil
+}
+
+// checkedOutAt is the folder of the worktree that has a branch checked out, "" when none has.
+func (r *repo) checkedOutAt(ctx context.Context, branch string) string {
+	out, err := r.git(ctx, "worktree", "list", "--porcelain", "-z")
+	if err != nil {
+		return ""
+	}
+	dir := ""
+	for line := range strings.SplitSeq(out, "\x00") {
+		if d, ok := strings.CutPrefix(line, "worktree "); ok {
+			dir = d
+		}
+		if line == "branch refs/heads/"+branch {
+			return dir
+		}
+	}
+	return ""
+}
+
+// remove makes git forget the worktree and removes its folder. The repository is held only while git forgets: removing the files of
+// a large checkout takes seconds, in which other tasks go on.
+func (wt *worktree) remove() error {
+	if err := wt.forget(); err != nil {
+		return err
+	}
+	gone := wt.dir + ".gone"
+	if err := removeAll(gone); err != nil { // what a crash left of an earlier removal
+		return fmt.Errorf("remove worktree %s: %w", wt.dir, err)
+	}
+	if err := os.Rename(wt.dir, gone); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove worktree %s: %w", wt.dir, err)
+	}
+	if err := removeAll(gone); err != nil {
+		return fmt.Errorf("remove worktree %s: %w", wt.dir, err)
+	}
+	return nil
+}
+
+// forget removes git's folder of the worktree, whatever its state, as git itself does with one that it prunes.
+func (wt *worktree) forget() error {
+	if wt.admin == "" {
+		return nil
+	}
+	wt.r.write.Lock()
+	defer wt.r.write.Unlock()
+	if err := os.RemoveAll(wt.admin); err != nil {
+		return fmt.Errorf("forget worktree %s: %w", wt.dir, err)
+	}
+	wt.admin = ""
+	return nil
+}
+
+// removeAll is os.RemoveAll for folders that a tool made read-only, such as a module cache.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if errors.Is(err, os.ErrPermission) {
+		makeWritable(dir)
+		err = os.RemoveAll(dir)
+	}
+	return err
+}
+
+// makeWritable lets the owner change all folders below dir.
+func makeWritable(dir string) {
+	_ = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(name, 0o755) // before its entries are read
+		}
+		return nil
+	})
+}
+
+// aside moves a folder that is in the way but no worktree to a name of its own.
+func (wt *worktree) aside() error {
+	if err := os.Remove(wt.dir); err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil // nothing there, or an empty folder
+	}
+	for n := 1; ; n++ {
+		to := fmt.Sprintf("%s.aside-%d", wt.dir, n)
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		if err := os.Rename(wt.dir, to); err != nil {
+			return fmt.Errorf("move aside %s, which is no worktree: %w", wt.dir, err)
+		}
+		wt.g.log.Warn("folder moved aside, it was no worktree", "from", wt.dir, "to", to)
+		return nil
+	}
+}
+
+// reset makes the worktree hold exactly commit, on branch or detached when that is empty: HEAD, index and files, whatever state a
+// killed process left. Ignored files stay, since they are caches. The branch itself must be at commit already.
+func (wt *worktree) reset(ctx context.Context, branch, commit string) error {
+	wt.repairLink()
+	wt.clearState()
+	head, err := readSmall(filepath.Join(wt.admin, "HEAD"))
+	want := "ref: refs/heads/" + branch
+	switch {
+	case branch != "" && (err != nil || head != want):
+		if err := os.WriteFile(filepath.Join(wt.admin, "HEAD"), []byte(want+"\n"), 0o644); err != nil {
+			return fmt.Errorf("put worktree %s on branch %s: %w", wt.dir, branch, err)
+		}
+	case branch == "" && head != commit:
+		if err := os.WriteFile(filepath.Join(wt.admin, "HEAD"), []byte(commit+"\n"), 0o644); err != nil {
+			return fmt.Errorf("detach worktree %s: %w", wt.dir, err)
+		}
+	}
+	if _, err := wt.write(ctx, "-c", "checkout.workers=0", "reset", "--hard", "--quiet", commit); err != nil {
+		return fmt.Errorf("reset worktree %s to %s: %w", wt.dir, short(commit), err)
+	}
+	_, err = wt.write(ctx, "clean", "-ffdq")
+	if _, failed := errors.AsType[*exitError](err); failed {
+		makeWritable(wt.dir)
+		_, err = wt.write(ctx, "clean", "-ffdq")
+	}
+	if err != nil {
+		return fmt.Errorf("clean worktree %s: %w", wt.dir, err)
+	}
+	return nil
+}
+
+// repairLink writes the worktree's .git file and git's commondir file anew when they are not as git made them. It comes before any git
+// runs in a worktree that an agent had.
+func (wt *worktree) repairLink() {
+	if wt.linkProblem() == "" || !exists(wt.dir) {
+		return
+	}
+	dot := filepath.Join(wt.dir, ".git")
+	if exists(dot) {
+		kept := fmt.Sprintf("%s.tampered-%d", wt.dir, time.Now().UnixNano())
+		if err := os.Rename(dot, kept); err != nil {
+			wt.g.log.Warn("changed .git of a worktree cannot be moved aside", "dir", wt.dir, "err", err)
+			return
+		}
+		wt.g.log.Warn("changed .git of a worktree moved aside", "dir", wt.dir, "to", kept)
+	}
+	for name, text := range map[string]string{dot: "gitdir: " + wt.admin, filepath.Join(wt.admin, "commondir"): "../.."} {
+		if err := os.WriteFile(name, []byte(text+"\n"), 0o644); err != nil {
+			wt.g.log.Warn("link of a worktree cannot be written", "name", name, "err", err)
+		}
+	}
+}
+
+// exists reports whether there is something at a path.
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// leftState are the files and folders in which git keeps an unfinished merge, rebase, cherry-pick or bisect, and the locks of a
+// process that was killed. Nobody works in the worktree when they are removed.
+var leftState = []string{
+	"index.lock", "HEAD.lock", "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD",
+	"REBASE_HEAD", "rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG", "BISECT_START", "BISECT_TERMS", "BISECT_NAMES",
+	"BISECT_EXPECTED_REV", "SQUASH_MSG",
+}
+
+func (wt *worktree) clearState() {
+	for _, name := range leftState {
+		if err := os.RemoveAll(filepath.Join(wt.admin, name)); err != nil {
+			wt.g.log.Warn("left state of git cannot be removed", "dir", wt.dir, "name", name, "err", err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(wt.admin, "locked")); err == nil && strings.HasPrefix(string(b), "initializing") {
+		_ = os.Remove(filepath.Join(wt.admin, "locked"))
+	}
+}
+
+// state is what a worktree holds.
+type state struct {
+	// branch is the full name of the ref that HEAD names, "" when it is detached; head the commit.
+	branch, head string
+	// changed are the files that differ from HEAD, untracked ones too, ignored ones not.
+	changed []string
+}
+
+// look reads the worktree's state with one process.
+func (wt *worktree) look(ctx context.Context) (state, error) {
+	out, err := wt.git(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
+	if err != nil {
+		return state{}, fmt.Errorf("read the state of worktree %s: %w", wt.dir, err)
+	}
+	var s state
+	for line := range strings.SplitSeq(out, "\x00") {
+		switch {
+		case strings.HasPrefix(line, "# branch.oid "):
+			s.head = strings.TrimPrefix(line, "# branch.oid ")
+		case line == "" || line[0] == '#':
+		case line[0] == '?':
+			s.changed = append(s.changed, line[2:])
+		case line[0] == '1':
+			s.changed = append(s.changed, field(line, 8))
+		case line[0] == 'u':
+			s.changed = append(s.changed, field(line, 10))
+		}
+	}
+	if s.head == "(initial)" {
+		s.head = ""
+	}
+	head, err := readSmall(filepath.Join(wt.admin, "HEAD"))
+	s.branch = ""
+	if ref, ok := strings.CutPrefix(head, "ref: "); ok {
+		s.branch = ref
+	}
+	return s, err
+}
+
+// field is what stands after the nth space.
+func field(line string, n int) string {
+	parts := strings.SplitN(line, " ", n+1)
+	return parts[len(parts)-1]
+}
+
+// tree writes what the worktree holds, untracked files too, as a tree object, without touching its index.
+func (wt *worktree) tree(ctx context.Context) (string, error) {
+	tmp, err := os.CreateTemp(wt.g.home, "index-*")
+	if err != nil {
+		return "", fmt.Errorf("create a temporary index: %w", err)
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // a temporary file
+	b, err := os.ReadFile(filepath.Join(wt.admin, "index"))
+	if err == nil {
+		_, err = tmp.Write(b)
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return "", fmt.Errorf("copy the index of worktree %s: %w", wt.dir, err)
+	}
+	c := wt.at()
+	c.index, c.write = tmp.Name(), true
+	if _, err := wt.g.run(ctx, c, "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."); err != nil {
+		return "", fmt.Errorf("add the files of worktree %s: %w", wt.dir, err)
+	}
+	out, err := wt.g.run(ctx, c, "write-tree")
+	if err != nil {
+		return "", fmt.Errorf("write the tree of worktree %s: %w", wt.dir, err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// fileName makes a file name of an id: what is not plain is written as %XX.
+func fileName(id string) string {
+	var b strings.Builder
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c == '-', c == '_', c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

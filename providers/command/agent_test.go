@@ -1,0 +1,100 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"arbiter/providers"
+	"arbiter/providers/agenttest"
+)
+
+func TestMain(m *testing.M) {
+	agenttest.Main(m, func(m *testing.M) { goleak.VerifyTestMain(m) })
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
+		t.Helper()
+		return program(t, script, AcksAgent)
+	})
+}
+
+// program is an agent whose program plays the script.
+func program(t *testing.T, script agenttest.Script, acks Acks) *Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if script.Missing {
+		self += "-missing"
+	}
+	a, err := New(Config{Argv: []string{self}, Env: script.Env(), Acks: acks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// newCause is the test's context with a cancel that takes the reason.
+func newCause(t *testing.T) (context.Context, context.CancelCauseFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	return ctx, cancel
+}
+
+func TestInput_oneLine(t *testing.T) {
+	t.Parallel()
+	turn := providers.Turn{
+		ID: "t1", Task: "T-2026-001", Role: "executor", Epoch: 2, Subtask: "T-2026-001-S1", Dir: "/d", Home: "/h",
+		Message: json.RawMessage("{\"a\" : 1,\n \"n\":12345678901234567890, \"s\":\"<\\u00e4>\"}"),
+		Context: []json.RawMessage{json.RawMessage(`{"b":2}`)},
+	}
+	got, err := input(&turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"protocol":"arbiter-command/1","turn":{"id":"t1","task_id":"T-2026-001","role":"executor","epoch":2,` +
+		`"subtask_id":"T-2026-001-S1"},"message":{"a":1,"n":12345678901234567890,"s":"<\u00e4>"},"context":[{"b":2}],` +
+		`"dir":"/d","home":"/h"}` + "\n"
+	if string(got) != want {
+		t.Errorf("input\n got %s\nwant %s", got, want)
+	}
+	if n := bytes.Count(got, []byte("\n")); n != 1 {
+		t.Errorf("%d newlines, want one", n)
+	}
+	got, err = input(&providers.Turn{Context: nil})
+	if err != nil || !strings.Contains(string(got), `"message":null,"context":[]`) {
+		t.Errorf("input of a planning turn = %s, %v", got, err)
+	}
+}
+
+// TestShell: a few lines of shell are an agent.
+func TestShell(t *testing.T) {
+	t.Parallel()
+	a, err := New(Config{Argv: []string{"sh", "-c", `read -r turn
+echo '{"event":"ack","status":"accepted"}'
+echo "looks at $(pwd)"
+echo '{"event":"final","payload":{"ok":true}}'`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []providers.EventType
+	turn := providers.Turn{ID: "shell", Dir: t.TempDir(), Home: t.TempDir(), Message: json.RawMessage(`{}`)}
+	out, err := a.Run(t.Context(), turn, func(e providers.Event) { events = append(events, e.Type) })
+	if err != nil || string(out.Final) != `{"ok":true}` {
+		t.Errorf("Run = %s, %v", out.Final, err)
+	}
+	if want := []providers.EventType{providers.EventStarted, providers.EventAck, providers.EventProgress}; !slices.Equal(events, want) {
+		t.Errorf("events = %v, want %v", events, want)
+	}
+}

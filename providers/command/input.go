@@ -1,0 +1,72 @@
+package command
+
+import (
+	"fmt"
+
+	"arbiter/amp"
+	"arbiter/providers"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Protocol is the name and version of what stands on standard input and output.
+const Protocol = "arbiter-command/1"
+
+// Input is the object that the program reads.
+type Input struct {
+	Protocol string    `json:"protocol"`
+	Turn     InputTurn `json:"turn"`
+	// Message is the AMP message, null for a planning turn.
+	Message jsontext.Value   `json:"message"`
+	Context []jsontext.Value `json:"context"`
+	Dir     string           `json:"dir"`
+	Home    string           `json:"home"`
+	// Session continues an earlier turn.
+	Session string `json:"session,omitzero"`
+}
+
+// InputTurn names the turn.
+type InputTurn struct {
+	ID        string     `json:"id"`
+	TaskID    amp.TaskID `json:"task_id"`
+	Role      amp.Role   `json:"role"`
+	Epoch     int        `json:"epoch"`
+	SubtaskID string     `json:"subtask_id,omitzero"`
+}
+
+// input is the line that the program reads, newline included. The messages keep their texts and numbers as they were written;
+// only space between them goes, so that all is one line.
+func input(turn *providers.Turn) ([]byte, error) {
+	in := Input{
+		Protocol: Protocol,
+		Turn:     InputTurn{ID: turn.ID, TaskID: turn.Task, Role: turn.Role, Epoch: turn.Epoch, SubtaskID: turn.Subtask},
+		Message:  jsontext.Value("null"), Context: make([]jsontext.Value, len(turn.Context)),
+		Dir: turn.Dir, Home: turn.Home, Session: turn.Session,
+	}
+	if len(turn.Message) > 0 {
+		in.Message = jsontext.Value(turn.Message)
+	}
+	for i, c := range turn.Context {
+		in.Context[i] = jsontext.Value(c)
+	}
+	line, err := json.Marshal(in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return nil, fmt.Errorf("write the input of turn %s: %w", turn.ID, err)
+	}
+	return append(line, '\n'), nil
+}
+
+// criteria are the acceptance criteria of a task_dispatch, nil of any other message.
+func criteria(message []byte) []string {
+	var m struct {
+		Type    amp.MessageType `json:"type"`
+		Payload struct {
+			AcceptanceCriteria []string `json:"acceptance_criteria"`
+		} `json:"payload"`
+	}
+	if err := json.Unmarshal(message, &m); err != nil || m.Type != amp.TaskDispatch {
+		return nil
+	}
+	return m.Payload.AcceptanceCriteria
+}

@@ -1,0 +1,310 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"arbiter/amp"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+)
+
+// The bounds of requests.
+const (
+	// maxCommand is the most bytes of a command or query: a plan of a thousand subtasks is far below.
+	maxCommand = 4 << 20
+	// maxMessage is the most bytes of a message that are read; the rest is cut off. The protocol's own limit is far lower, so a
+	// message that was cut is refused by the coordinator, which writes it to the error log (AMP-002).
+	maxMessage = 16 << 20
+	// requestTime bounds a request that does not follow; a query may diff a large branch.
+	requestTime = 2 * time.Minute
+	// writeTime bounds how long a follower may leave one batch unread before it is cut off; it then resumes by seq.
+	writeTime = 30 * time.Second
+)
+
+// Config is what a Server needs.
+type Config struct {
+	Coordinator Coordinator
+	// Shutdown is called, once the answer is written, when a client asks the coordinator to end. It must not block.
+	Shutdown func()
+	// Sentinels are the errors without data that keep their identity over the wire.
+	Sentinels Sentinels
+	// Heartbeat is how often a silent journal stream sends a comment; 0 means 15 s.
+	Heartbeat time.Duration
+	// Marker names the environment variable that marks the processes of agents. One that carries another value than this process
+	// decides nothing, even if it is not below this process any more.
+	Marker string
+	// AllowChildren lets processes below this one decide. It is for a program whose children are no agents.
+	AllowChildren bool
+	Logger        *slog.Logger
+	// NewID gives each request its id; nil means UUIDv7.
+	NewID func() string
+}
+
+// Server serves one coordinator.
+type Server struct {
+	cfg Config
+}
+
+// New returns a server that does nothing until Serve.
+func New(cfg Config) *Server {
+	if cfg.Heartbeat <= 0 {
+		cfg.Heartbeat = 15 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return &Server{cfg: cfg}
+}
+
+// Serve answers on l until ctx ends, then lets requests under way finish for up to five seconds, ends streams at once, and
+// closes l. It returns nil after an orderly end.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	streams, stop := context.WithCancel(ctx)
+	defer stop()
+	h := &http.Server{
+		Handler:           s.handler(streams),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       requestTime,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ConnContext:       withPeer,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1) // one send, so that the goroutine ends whether or not it is received
+	go func() { served <- h.Serve(l) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve the client API: %w", err)
+	case <-ctx.Done():
+	}
+	stop()
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err := h.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = h.Close()
+	}
+	if got := <-served; !errors.Is(got, http.ErrServerClosed) {
+		err = errors.Join(err, got)
+	}
+	if err != nil {
+		return fmt.Errorf("stop the client API: %w", err)
+	}
+	return nil
+}
+
+// handler routes requests; streams ends when the server stops.
+func (s *Server) handler(streams context.Context) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/commands", s.answer(s.command))
+	mux.Handle("POST /v1/messages", s.answer(s.message))
+	mux.Handle("POST /v1/query", s.answer(s.query))
+	mux.Handle("GET /v1/status", s.answer(s.status))
+	mux.Handle("POST /v1/shutdown", s.answer(s.shutdown))
+	mux.HandleFunc("GET /v1/journal", func(w http.ResponseWriter, r *http.Request) { s.journal(streams, w, r) })
+	mux.Handle("/", s.answer(func(r *http.Request) (any, error) {
+		return nil, &Error{
+			Code: "not_found", What: fmt.Sprintf("%s %s is no part of the client API", r.Method, r.URL.Path),
+			Means: "Nothing was done.", Next: "Use a client of the same version as the coordinator.",
+		}
+	}))
+	return s.identified(mux)
+}
+
+// identified gives each request one id, which the answer and the log carry, and turns strangers away.
+func (s *Server) identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := s.cfg.NewID()
+		w.Header().Set("X-Request-Id", id)
+		begin := time.Now()
+		p := peerOf(r.Context())
+		if !p.admitted() {
+			s.fail(w, &Error{Code: "forbidden", What: p.name + " may not use this coordinator", Means: "It belongs to another user."})
+			return
+		}
+		next.ServeHTTP(w, r)
+		s.cfg.Logger.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "peer", p.name, "pid", p.pid,
+			"dur", time.Since(begin))
+	})
+}
+
+// answer wraps a request that has one JSON answer.
+func (s *Server) answer(f func(*http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
+		defer cancel()
+		v, err := f(r.WithContext(ctx))
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			s.fail(w, fmt.Errorf("write the answer: %w", err))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := w.Write(data); err != nil {
+			s.cfg.Logger.Debug("the client went away", "request", w.Header().Get("X-Request-Id"), "err", err)
+		}
+		if r.URL.Path == "/v1/shutdown" && s.cfg.Shutdown != nil {
+			s.cfg.Shutdown()
+		}
+	})
+}
+
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	f, status := newFault(err, s.cfg.Sentinels)
+	if status == http.StatusInternalServerError {
+		s.cfg.Logger.Error("request failed", "request", w.Header().Get("X-Request-Id"), "err", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if data, err := json.Marshal(&f); err == nil {
+		_, _ = w.Write(data) // the client went away: there is nobody to tell
+	}
+}
+
+func (s *Server) command(r *http.Request) (any, error) {
+	p := peerOf(r.Context())
+	if err := s.person(p, "decide"); err != nil {
+		return nil, err
+	}
+	var c amp.Command
+	if err := readJSON(r, &c); err != nil {
+		return nil, err
+	}
+	if c.ID == "" || c.Command == "" {
+		return nil, badRequest("a command needs an id and a command")
+	}
+	if p.known {
+		c.By = p.name
+	}
+	if c.By == "" {
+		return nil, badRequest("a command needs by: who decided")
+	}
+	return s.cfg.Coordinator.Submit(r.Context(), c)
+}
+
+// person refuses agents, processes that the coordinator started, what only a person may do.
+func (s *Server) person(p peer, what string) error {
+	if !p.known || !s.agent(p.pid) {
+		return nil
+	}
+	return &Error{
+		Code: "forbidden", What: fmt.Sprintf("process %d may not %s: the coordinator started it", p.pid, what),
+		Means: "An agent has no authority; only a person decides (A09). Nothing was done.",
+		Next:  "Run the command in a terminal of your own.",
+	}
+}
+
+func (s *Server) agent(pid int) bool {
+	if !s.cfg.AllowChildren && below(pid, os.Getpid()) {
+		return true
+	}
+	if s.cfg.Marker == "" {
+		return false
+	}
+	mark := marker(pid, s.cfg.Marker)
+	return mark != "" && mark != os.Getenv(s.cfg.Marker)
+}
+
+func (s *Server) message(r *http.Request) (any, error) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxMessage))
+	if err != nil {
+		return nil, badRequest("read the request: %v", err)
+	}
+	q := r.URL.Query()
+	in := amp.Received{Raw: raw, As: amp.Role(q.Get("as")), Actor: q.Get("actor"), Source: q.Get("source")}
+	if in.Source == "" {
+		in.Source = "socket"
+	}
+	if v := q.Get("strict"); v != "" {
+		if in.Strict, err = strconv.ParseBool(v); err != nil {
+			return nil, badRequest("strict is %q, want true or false", v)
+		}
+	}
+	p := peerOf(r.Context())
+	switch in.As {
+	case amp.Coordinator, amp.Executor, amp.Reviewer:
+	case amp.Admin: // only to acknowledge: a message from admin is refused by the protocol on every channel
+		if err := s.person(p, "speak for the admin"); err != nil {
+			return nil, err
+		}
+		if p.known {
+			in.Actor = p.name
+		}
+	default:
+		return nil, badRequest("as is %q, want coordinator, executor or reviewer", in.As)
+	}
+	if in.Actor == "" {
+		in.Actor = p.name
+	}
+	return s.cfg.Coordinator.Receive(r.Context(), in)
+}
+
+func (s *Server) query(r *http.Request) (any, error) {
+	var q amp.Query
+	if err := readJSON(r, &q); err != nil {
+		return nil, err
+	}
+	return s.cfg.Coordinator.Query(r.Context(), q)
+}
+
+func (s *Server) status(r *http.Request) (any, error) {
+	page, err := s.cfg.Coordinator.Query(r.Context(), amp.Query{Kind: amp.QueryStatus})
+	if err != nil {
+		return nil, err
+	}
+	if page.Status == nil {
+		return nil, errors.New("the coordinator says nothing of itself")
+	}
+	return page.Status, nil
+}
+
+func (s *Server) shutdown(r *http.Request) (any, error) {
+	if err := s.person(peerOf(r.Context()), "end the coordinator"); err != nil {
+		return nil, err
+	}
+	return struct {
+		PID int `json:"pid"`
+	}{os.Getpid()}, nil
+}
+
+func readJSON(r *http.Request, v any) error {
+	data, err := readAll(r, maxCommand)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v, json.RejectUnknownMembers(true)); err != nil {
+		return badRequest("the request is no %T: %v", v, err)
+	}
+	return nil
+}
+
+func readAll(r *http.Request, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, &Error{
+			Code: "too_large", What: fmt.Sprintf("the request is larger than %d bytes", e.Limit),
+			Means: "Nothing of it was kept.",
+		}
+	}
+	if err != nil {
+		return nil, badRequest("read the request: %v", err)
+	}
+	return data, nil
+}

@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+// Board is the fold of all entries at the head, read from the projections without replaying the journal. The caller owns it.
+func (l *Log) Board(ctx context.Context) (*amp.Board, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.leave()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b, err := l.projected(ctx)
+	if err != nil {
+		return nil, l.readFault(ctx, err)
+	}
+	// Only a file that another version wrote, opened for reading, is behind here.
+	if err := l.catch(ctx, b); err != nil {
+		return nil, l.readFault(ctx, err)
+	}
+	return b, nil
+}
+
+// projected reads the board and its tasks as of one moment. With the projections of another version it is an empty board.
+func (l *Log) projected(ctx context.Context) (b *amp.Board, err error) {
+	tx, err := l.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	var fold int64
+	var state []byte
+	err = tx.QueryRowContext(ctx, "SELECT fold, state FROM board").Scan(&fold, &state)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && fold != foldVersion() {
+		return amp.NewBoard(), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	board, err := decodeBoard(state)
+	if err != nil {
+		return nil, &DamagedError{Path: l.path, Why: unreadable(err).Error()}
+	}
+	err = l.eachTask(ctx, tx, func(t *amp.Task) {
+		board.Tasks[t.ID] = t
+		board.Order = append(board.Order, t.ID)
+	})
+	return board, err
+}
+
+// eachTask reads the projected tasks by their key, which is the order of their first entries.
+func (f *file) eachTask(ctx context.Context, q querier, each func(*amp.Task)) (err error) {
+	rows, err := q.QueryContext(ctx, "SELECT task_id, state FROM task ORDER BY key")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id string
+		var state []byte
+		if err := rows.Scan(&id, &state); err != nil {
+			return err
+		}
+		t, err := decode[amp.Task](state)
+		if err != nil {
+			return &DamagedError{Path: f.path, Why: fmt.Sprintf("task %s: %v", id, unreadable(err))}
+		}
+		each(&t)
+	}
+	return rows.Err()
+}
+
+func (l *Log) catch(ctx context.Context, b *amp.Board) error {
+	for {
+		page, err := l.page(ctx, &amp.Filter{After: b.Head.Seq}, 0, ssot.MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if err := b.Apply(e); err != nil {
+				return &DamagedError{Path: l.path, Seq: e.Seq, Why: err.Error()}
+			}
+		}
+		if len(page) < ssot.MaxPage {
+			return nil
+		}
+	}
+}

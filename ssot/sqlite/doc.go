@@ -1,0 +1,11 @@
+// Package sqlite is the default store: the journal and its projections in one SQLite file.
+//
+// One goroutine writes. It takes what producers queued, chains and inserts it in one transaction, writes the projections of the
+// tasks that were touched in the same transaction, and answers after COMMIT returned: what [Log.Append] acknowledged is on the
+// disk (WAL, synchronous=FULL). Reads go through a pool of read-only connections and never wait for the writer.
+//
+// No other code of the process may open, read or copy journal.db, journal.db-wal and journal.db-shm: closing any descriptor of
+// such a file drops the locks of the whole process, and a visitor may then remove the write-ahead log under a running writer.
+// Open file description locks are switched on where the system has them, which covers the database file only. Copies are made by
+// [Log.Backup] and [Log.Export].
+package sqlite

@@ -1,0 +1,119 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"arbiter/ssot"
+)
+
+// ErrReadOnly says that the log was opened for reading.
+var ErrReadOnly = errors.New("the journal was opened for reading only")
+
+// HeldError says that another process has the data directory open for writing.
+type HeldError struct {
+	Dir string
+	// PID is 0 when the holder has not said who it is yet.
+	PID     int
+	Host    string
+	Started time.Time
+	Version string
+}
+
+// Error says who holds the directory and since when.
+func (e *HeldError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("data directory %s is held by another process", e.Dir)
+	}
+	return fmt.Sprintf("data directory %s is held by process %d on %s since %s", e.Dir, e.PID, e.Host,
+		e.Started.Local().Format(time.DateTime))
+}
+
+// DamagedError says that the file is not the journal that was written: it cannot be read as a database, belongs to another
+// program, or its entries do not follow each other. It is never repaired or replaced by itself.
+type DamagedError struct {
+	Path string
+	// Seq is the first entry that is wrong, 0 when that is not known.
+	Seq uint64
+	Why string
+}
+
+// Error names the file, the entry and the reason.
+func (e *DamagedError) Error() string {
+	if e.Seq == 0 {
+		return fmt.Sprintf("journal %s is damaged: %s", e.Path, e.Why)
+	}
+	return fmt.Sprintf("journal %s is damaged at entry %d: %s", e.Path, e.Seq, e.Why)
+}
+
+// NewerError says that a newer version of Arbiter wrote the file.
+type NewerError struct {
+	Path string
+	// Have is the schema version of the file, Know the newest that this program knows.
+	Have, Know int64
+}
+
+// Error names both versions.
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("journal %s has schema version %d, this program knows %d: it was written by a newer version", e.Path, e.Have,
+		e.Know)
+}
+
+// NetworkError says that the data directory is on a network file system, where the write-ahead log is not safe.
+type NetworkError struct{ Dir, FS string }
+
+// Error names the directory and the kind of file system.
+func (e *NetworkError) Error() string {
+	return fmt.Sprintf("data directory %s is on a network file system (%s), where a journal can be lost", e.Dir, e.FS)
+}
+
+// rowError is a row that does not have the form that the schema gives it.
+type rowError struct{ error }
+
+// fault says in our words what the driver said.
+func (f *file) fault(err error) error {
+	if r, ok := errors.AsType[*rowError](err); ok {
+		return &DamagedError{Path: f.path, Why: r.Error()}
+	}
+	d, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return err
+	}
+	switch d.Code() & 0xff {
+	case codes.SQLITE_FULL:
+		return fmt.Errorf("%w: %s", ssot.ErrFull, f.path)
+	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB, codes.SQLITE_ERROR:
+		// Our statements are constants: one that does not fit the schema says that the schema was changed.
+		return &DamagedError{Path: f.path, Why: d.Error()}
+	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
+		return fmt.Errorf("%w: another process keeps %s locked", ssot.ErrBusy, f.path)
+	case codes.SQLITE_IOERR:
+		if d.Code() == codes.SQLITE_IOERR_SHMSIZE { // the index of the write-ahead log could not grow
+			return fmt.Errorf("%w: %s-shm", ssot.ErrFull, f.path)
+		}
+		return fmt.Errorf("%w: %s: %v", ssot.ErrFailed, f.path, d)
+	case codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY, codes.SQLITE_PERM:
+		return fmt.Errorf("open %s: %w", f.path, err)
+	}
+	return err
+}
+
+// passing reports whether the writer can go on after an error once the transaction was rolled back.
+func passing(err error) bool {
+	if errors.Is(err, ssot.ErrFull) || errors.Is(err, ssot.ErrBusy) {
+		return true
+	}
+	d, ok := errors.AsType[*driver.Error](err)
+	if !ok {
+		return false
+	}
+	switch d.Code() & 0xff {
+	case codes.SQLITE_NOMEM, codes.SQLITE_TOOBIG, codes.SQLITE_INTERRUPT:
+		return true
+	}
+	return false
+}

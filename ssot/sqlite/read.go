@@ -1,0 +1,239 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	driver "modernc.org/sqlite"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+const (
+	// bucketBits are those of a bucket in the index of tasks; the schema has the same number.
+	bucketBits = 12
+	// scanWindow is how many entries one statement looks through one by one, taskWindow how many by the index of tasks. It keeps
+	// a statement short: a reader that takes long keeps the write-ahead log from being reused.
+	scanWindow = 5000
+	taskWindow = 64 << bucketBits
+)
+
+// Read returns the entries that the filter selects. Positions, tasks and ids are found by index; kinds and texts without a task
+// are looked for entry by entry, in many short statements.
+func (l *Log) Read(ctx context.Context, f amp.Filter) ([]amp.Entry, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.leave()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out, err := l.read(ctx, &f)
+	if err != nil {
+		return nil, l.readFault(ctx, err)
+	}
+	return out, nil
+}
+
+func (l *Log) read(ctx context.Context, f *amp.Filter) ([]amp.Entry, error) {
+	limit := ssot.Limit(f)
+	switch {
+	case f.ID != "":
+		found, err := l.page(ctx, &amp.Filter{ID: f.ID}, 0, 1)
+		if err != nil || len(found) == 0 || !ssot.Match(f, &found[0]) {
+			return nil, err
+		}
+		return found, nil
+	case f.TaskID == "" && len(f.Kinds) == 0 && f.Text == "":
+		return l.page(ctx, f, 0, limit)
+	}
+	last, err := l.lastSeq(ctx)
+	if err != nil {
+		return nil, err
+	}
+	low, high := f.After, last+1 // both exclusive
+	if f.Before != 0 {
+		high = min(high, f.Before)
+	}
+	width, key := uint64(scanWindow), uint64(0)
+	if f.TaskID != "" {
+		if key, err = l.taskKey(ctx, f.TaskID); err != nil || key == 0 {
+			return nil, err
+		}
+		width, low = taskWindow, max(low, key-1)
+	}
+	var out []amp.Entry
+	for low+1 < high && len(out) < limit {
+		part := *f
+		if part.After, part.Before = low, min(high, low+width+1); f.Newest {
+			part.After, part.Before = max(low, high-min(high, width+1)), high
+		}
+		found, err := l.page(ctx, &part, key, limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, found...); f.Newest {
+			high = part.After + 1
+		} else {
+			low = part.Before - 1
+		}
+	}
+	return out, nil
+}
+
+func (l *Log) taskKey(ctx context.Context, id amp.TaskID) (uint64, error) {
+	var key int64
+	err := l.reader.QueryRowContext(ctx, "SELECT key FROM task_key WHERE task_id = ?", string(id)).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return uint64(key), err
+}
+
+// ofTask selects the entries of a task in a range of seqs by the index of tasks, bucket by bucket.
+const ofTask = `e.seq IN (SELECT seq FROM entry INDEXED BY entry_task WHERE seq >> 12 IN (
+	WITH RECURSIVE bucket (n) AS (VALUES (?1) UNION ALL SELECT n + 1 FROM bucket WHERE n < ?2) SELECT n FROM bucket)
+	AND task = ?3 AND seq > ?4 AND seq < ?5)`
+
+// page runs one statement; the filter's task is given by its key, and then both its bounds are set. What SQL cannot compare, a
+// text beyond ASCII, is compared here.
+func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([]amp.Entry, error) {
+	q := &strings.Builder{}
+	args := []any{}
+	and := func(term string, arg ...any) {
+		q.WriteString(" AND " + term)
+		args = append(args, arg...)
+	}
+	q.WriteString("SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE 1")
+	switch {
+	case key != 0:
+		and(ofTask, int64((f.After+1)>>bucketBits), int64((f.Before-1)>>bucketBits), int64(key), int64(f.After), int64(f.Before))
+	case f.After != 0 && f.Before != 0:
+		and("e.seq > ? AND e.seq < ?", int64(f.After), int64(f.Before))
+	case f.After != 0:
+		and("e.seq > ?", int64(f.After))
+	case f.Before != 0:
+		and("e.seq < ?", int64(f.Before))
+	}
+	if f.ID != "" {
+		and("e.id = ?", f.ID)
+	}
+	if len(f.Kinds) > 0 {
+		kinds := make([]any, len(f.Kinds))
+		for i, k := range f.Kinds {
+			kinds[i] = string(k)
+		}
+		and("e.kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+")", kinds...)
+	}
+	here := f.Text != "" && !ssot.ASCII(f.Text)
+	if f.Text != "" && !here {
+		and("instr(lower(e.body), ?) > 0", strings.ToLower(f.Text))
+	}
+	q.WriteString(" ORDER BY e.seq")
+	if f.Newest {
+		q.WriteString(" DESC")
+	}
+	if !here {
+		q.WriteString(" LIMIT ?")
+		args = append(args, limit)
+	}
+	rows, err := l.reader.QueryContext(ctx, q.String(), args...)
+	if err != nil {
+		return nil, err
+	}
+	return entriesIf(rows, limit, func(e *amp.Entry) bool { return !here || ssot.ContainsFold(e.Body, f.Text) })
+}
+
+func (l *Log) lastSeq(ctx context.Context) (uint64, error) {
+	var last int64
+	err := l.reader.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM entry").Scan(&last)
+	return uint64(last), err
+}
+
+// Head is the last entry's seq and hash.
+func (l *Log) Head(ctx context.Context) (amp.Head, error) {
+	if err := l.enter(); err != nil {
+		return amp.Head{}, err
+	}
+	defer l.leave()
+	if err := ctx.Err(); err != nil {
+		return amp.Head{}, err
+	}
+	h, err := head(ctx, l.reader)
+	if err != nil {
+		return amp.Head{}, l.readFault(ctx, err)
+	}
+	return h, nil
+}
+
+// querier is a pool, a connection or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func head(ctx context.Context, q querier) (h amp.Head, err error) {
+	var seq int64
+	var hash []byte
+	err = q.QueryRowContext(ctx, "SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1").Scan(&seq, &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return h, nil
+	}
+	h.Seq = uint64(seq)
+	copy(h.Hash[:], hash)
+	return h, err
+}
+
+// readFault is the context's error when that ended the read, which the driver reports in words of its own.
+func (l *Log) readFault(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("read the journal: %w", l.fault(err))
+}
+
+// scanner is a row.
+type scanner interface{ Scan(...any) error }
+
+func scanEntry(row scanner) (e amp.Entry, err error) {
+	var seq, at int64
+	var prev, hash []byte
+	err = row.Scan(&seq, &e.Kind, &e.TaskID, &e.Role, &e.Actor, &at, &e.ID, &e.Body, &prev, &hash)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if _, ok := errors.AsType[*driver.Error](err); !ok {
+			err = &rowError{err}
+		}
+	}
+	e.Seq, e.At = uint64(seq), time.UnixMilli(at).UTC()
+	copy(e.PrevHash[:], prev)
+	copy(e.Hash[:], hash)
+	return e, err
+}
+
+// entries reads all rows of a query.
+func entries(rows *sql.Rows, err error) ([]amp.Entry, error) {
+	if err != nil {
+		return nil, err
+	}
+	return entriesIf(rows, -1, func(*amp.Entry) bool { return true })
+}
+
+// entriesIf reads the rows that pass, up to a limit, and closes them.
+func entriesIf(rows *sql.Rows, limit int, pass func(*amp.Entry) bool) (out []amp.Entry, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for len(out) != limit && rows.Next() {
+		e, err := scanEntry(rows)
+		if err != nil {
+			return nil, err
+		}
+		if pass(&e) {
+			out = append(out, e)
+		}
+	}
+	return out, rows.Err()
+}

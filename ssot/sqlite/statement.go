@@ -1,0 +1,78 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// statements are the writer's, prepared once on its connection: preparing anew halves the rate of appends. The writer's own
+// context never ends, which also keeps the driver from watching it.
+type statements struct {
+	begin, commit, rollback             *sql.Stmt
+	mark, unmark, back                  *sql.Stmt
+	insertEntry, entryByID              *sql.Stmt
+	insertKey, keyByTask                *sql.Stmt
+	upsertTask, taskByID, eachTask      *sql.Stmt
+	upsertBoard, board                  *sql.Stmt
+	deleteAcks, insertAck, entriesAfter *sql.Stmt
+}
+
+const entryColumns = `e.seq, e.kind, coalesce(k.task_id, ''), e.role, e.actor, e.at, e.id, e.body,
+	coalesce((SELECT p.hash FROM entry p WHERE p.seq = e.seq - 1), zeroblob(32)), e.hash`
+
+func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
+	for _, p := range []struct {
+		to   **sql.Stmt
+		text string
+	}{
+		{&s.begin, "BEGIN IMMEDIATE"},
+		{&s.commit, "COMMIT"},
+		{&s.rollback, "ROLLBACK"},
+		{&s.mark, "SAVEPOINT record"},
+		{&s.unmark, "RELEASE record"},
+		{&s.back, "ROLLBACK TO record"},
+		{&s.insertEntry, `INSERT INTO entry (seq, task, at, id, kind, role, actor, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO NOTHING`},
+		{&s.entryByID, "SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.id = ?"},
+		{&s.entriesAfter, "SELECT " + entryColumns + ` FROM entry e LEFT JOIN task_key k ON k.key = e.task
+			WHERE e.seq > ? ORDER BY e.seq LIMIT ?`},
+		{&s.insertKey, "INSERT INTO task_key (key, task_id) VALUES (?, ?)"},
+		{&s.keyByTask, "SELECT key FROM task_key WHERE task_id = ?"},
+		{&s.upsertTask, `INSERT INTO task (key, task_id, status, title, last_seq, state) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (key) DO UPDATE SET status = excluded.status, title = excluded.title, last_seq = excluded.last_seq,
+			state = excluded.state`},
+		{&s.taskByID, "SELECT state FROM task WHERE task_id = ?"},
+		{&s.eachTask, "SELECT state FROM task"},
+		{&s.upsertBoard, `INSERT INTO board (one, seq, fold, state) VALUES (1, ?, ?, ?)
+			ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, fold = excluded.fold, state = excluded.state`},
+		{&s.board, "SELECT fold, state FROM board"},
+		{&s.deleteAcks, "DELETE FROM open_ack WHERE task = ?"},
+		{&s.insertAck, "INSERT INTO open_ack (task, n, due, msg_id, type, waits) VALUES (?, ?, ?, ?, ?, ?)"},
+	} {
+		var err error
+		if *p.to, err = c.PrepareContext(ctx, p.text); err != nil { //nolint:sqlclosecheck // statements.close does
+			return fmt.Errorf("prepare %q: %w", p.text, err)
+		}
+	}
+	return nil
+}
+
+func (s *statements) close() (err error) {
+	for _, st := range []*sql.Stmt{
+		s.begin, s.commit, s.rollback, s.mark, s.unmark, s.back, s.insertEntry, s.entryByID, s.insertKey,
+		s.keyByTask, s.upsertTask, s.taskByID, s.eachTask, s.upsertBoard, s.board, s.deleteAcks, s.insertAck, s.entriesAfter,
+	} {
+		if st != nil {
+			err = errors.Join(err, st.Close())
+		}
+	}
+	return err
+}
+
+// step runs a prepared statement to its end.
+func step(s *sql.Stmt, args ...any) error {
+	_, err := s.ExecContext(context.Background(), args...)
+	return err
+}

@@ -1,0 +1,318 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	driver "modernc.org/sqlite"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+// maxProblems is how many problems a report lists of each kind.
+const maxProblems = 50
+
+// Problem is one thing that is wrong with a journal.
+type Problem struct {
+	// Seq is the entry that is wrong, 0 when it is not about one.
+	Seq  uint64 `json:"seq"`
+	What string `json:"what"`
+}
+
+// Report is what a verification found.
+type Report struct {
+	// Head is the last entry that was read, Entries how many there are.
+	Head    amp.Head `json:"head"`
+	Entries uint64   `json:"entries"`
+	// Damage is what is wrong with the entries, ascending by seq, at most 50: the first names the first bad entry.
+	Damage []Problem `json:"damage"`
+	// Projections is what a rebuild puts right: tables that are not the fold of the entries. It is not looked for in a damaged
+	// journal.
+	Projections []Problem `json:"projections"`
+}
+
+// Err is nil for a journal that is whole, and else a *[DamagedError] with the first problem.
+func (r *Report) Err(path string) error {
+	for _, list := range [][]Problem{r.Damage, r.Projections} {
+		if len(list) > 0 {
+			return &DamagedError{Path: path, Seq: list[0].Seq, Why: list[0].What}
+		}
+	}
+	return nil
+}
+
+// Verify reads the whole journal: every hash is computed again, every body is decoded and folded, both indexes are compared with
+// the entries and the projections with the fold. It finds any changed byte, removed entry or swapped pair. What it cannot know is
+// an end that was cut off together with its projections, or a whole journal that was written anew: compare Report.Head with a
+// head that was noted elsewhere.
+//
+// It reads in short statements of at most 1,000 entries and may run beside a coordinator; entries that are appended meanwhile are
+// verified too. progress, if not nil, is called after each page with the seq reached and the last seq.
+func (l *Log) Verify(ctx context.Context, progress func(done, total uint64)) (Report, error) {
+	if err := l.enter(); err != nil {
+		return Report{}, err
+	}
+	defer l.leave()
+	v := &verifier{log: l, board: amp.NewBoard(), seed: maphash.MakeSeed(), keys: map[amp.TaskID]int64{}}
+	err := v.run(ctx, progress)
+	v.report.Head, v.report.Entries = v.head, v.count
+	if ctx.Err() != nil {
+		return v.report, ctx.Err()
+	}
+	if _, ok := errors.AsType[*driver.Error](err); err != nil && !ok {
+		err = &rowError{err} // nothing but a row of another form can be wrong above the driver
+	}
+	err = l.fault(err)
+	if d, ok := errors.AsType[*DamagedError](err); ok {
+		v.damage(d.Seq, d.Why)
+		err = nil
+	}
+	return v.report, err
+}
+
+// verifier is one verification under way.
+type verifier struct {
+	log    *Log
+	report Report
+	head   amp.Head // of the entries read so far, as they are stored
+	count  uint64
+	board  *amp.Board
+	seed   maphash.Seed
+	// byID and byTask sum up (id, seq) and (task, seq) of all entries, whatever their order: what an index must sum up to.
+	byID, byTask uint64
+	// keys are the keys of the tasks: the seq of the first entry that names each.
+	keys map[amp.TaskID]int64
+}
+
+func (v *verifier) damage(seq uint64, what string) {
+	if len(v.report.Damage) < maxProblems {
+		v.report.Damage = append(v.report.Damage, Problem{Seq: seq, What: what})
+	}
+}
+
+func (v *verifier) stale(seq uint64, format string, args ...any) {
+	if len(v.report.Projections) < maxProblems {
+		v.report.Projections = append(v.report.Projections, Problem{Seq: seq, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (v *verifier) run(ctx context.Context, progress func(done, total uint64)) error {
+	for {
+		more, err := v.page(ctx, v.log.reader)
+		if err != nil {
+			return err
+		}
+		if progress != nil {
+			last, err := v.log.lastSeq(ctx)
+			if err != nil {
+				return err
+			}
+			progress(v.head.Seq, last)
+		}
+		if !more {
+			break
+		}
+	}
+	if err := v.indexes(ctx); err != nil {
+		return err
+	}
+	if len(v.report.Damage) > 0 {
+		return nil
+	}
+	return v.projections(ctx)
+}
+
+const verifyPage = "SELECT " + entryColumns + `, e.task
+	FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.seq > ? ORDER BY e.seq LIMIT ?`
+
+// page verifies the next entries and reports whether there may be more. What lies behind an entry that cannot be read is reached
+// when the one after it can be found.
+func (v *verifier) page(ctx context.Context, q querier) (more bool, err error) {
+	n, err := v.rows(ctx, q, ssot.MaxPage)
+	if err == nil {
+		return n == ssot.MaxPage, nil
+	}
+	if !v.damaged(ctx, err) {
+		return false, err
+	}
+	if !v.found(ctx, q) {
+		v.damage(v.head.Seq, notFound)
+	}
+	v.damage(v.head.Seq+1, "it cannot be read: "+err.Error())
+	n, err = v.rows(ctx, q, 1)
+	if err != nil && v.damaged(ctx, err) {
+		return false, nil
+	}
+	return n == 1, err
+}
+
+func (v *verifier) rows(ctx context.Context, q querier, limit int) (n int, err error) {
+	rows, err := q.QueryContext(ctx, verifyPage, int64(v.head.Seq), limit)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		key := int64(0)
+		e, err := scanEntry(withKey{rows, &key})
+		if err != nil {
+			return n, err
+		}
+		if e.Seq <= v.head.Seq {
+			return n, &DamagedError{Path: v.log.path, Why: fmt.Sprintf("entry %d comes after %d", e.Seq, v.head.Seq)}
+		}
+		v.entry(&e, key)
+		n++
+	}
+	return n, rows.Err()
+}
+
+// damaged reports whether an error says that the file is, and not only that it cannot be read now.
+func (v *verifier) damaged(ctx context.Context, err error) bool {
+	_, is := errors.AsType[*DamagedError](v.log.fault(err))
+	return is && ctx.Err() == nil
+}
+
+const notFound = "it is not found by its seq, although it is there"
+
+// found reports whether the last entry that was read is found by its seq.
+func (v *verifier) found(ctx context.Context, q querier) bool {
+	var n int
+	err := q.QueryRowContext(ctx, "SELECT length(hash) FROM entry WHERE seq = ?", int64(v.head.Seq)).Scan(&n)
+	return v.head.Seq == 0 || err == nil || ctx.Err() != nil
+}
+
+// withKey scans one more column.
+type withKey struct {
+	row scanner
+	key *int64
+}
+
+func (w withKey) Scan(to ...any) error { return w.row.Scan(append(to, w.key)...) }
+
+// entry verifies one entry against the one before it.
+func (v *verifier) entry(e *amp.Entry, key int64) {
+	if e.Seq > v.head.Seq+1 {
+		v.damage(v.head.Seq+1, fmt.Sprintf("it is missing: entry %d comes after %d", e.Seq, v.head.Seq))
+	}
+	if e.Seq == v.head.Seq+1 && e.PrevHash != v.head.Hash { // what the row before holds was read by its seq
+		v.damage(v.head.Seq, notFound)
+	}
+	e.PrevHash = v.head.Hash
+	if e.Hash != e.Sum() && e.Seq == v.head.Seq+1 {
+		v.damage(e.Seq, "its content does not have its hash: it was changed, or does not belong after the entry before it")
+	}
+	if len(v.report.Damage) == 0 {
+		if err := v.board.Apply(*e); err != nil {
+			v.damage(e.Seq, err.Error())
+		}
+	}
+	v.head = amp.Head{Seq: e.Seq, Hash: e.Hash}
+	v.count++
+	v.byID += v.sum(e.ID, int64(e.Seq))
+	v.byTask += v.sum("", int64(e.Seq>>bucketBits), key, int64(e.Seq))
+	if e.TaskID == "" {
+		return
+	}
+	if _, known := v.keys[e.TaskID]; !known {
+		v.keys[e.TaskID] = int64(e.Seq)
+	}
+	if v.keys[e.TaskID] != key {
+		v.damage(e.Seq, fmt.Sprintf("the key of task %s is %d, its first entry is %d", e.TaskID, key, v.keys[e.TaskID]))
+	}
+}
+
+func (v *verifier) sum(s string, n ...int64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(v.seed)
+	h.WriteString(s)
+	for _, x := range n {
+		maphash.WriteComparable(&h, x)
+	}
+	return h.Sum64()
+}
+
+// indexes compares what the indexes say with the entries: lookups by id and by task rest on them.
+func (v *verifier) indexes(ctx context.Context) error {
+	var byID, byTask uint64
+	lastID := ""
+	err := v.keyset(ctx, func() (*sql.Rows, error) {
+		return v.log.reader.QueryContext(ctx, `SELECT id, seq FROM entry INDEXED BY sqlite_autoindex_entry_1
+			WHERE id > ? ORDER BY id LIMIT ?`, lastID, ssot.MaxPage)
+	}, func(rows *sql.Rows) error {
+		var seq int64
+		err := rows.Scan(&lastID, &seq)
+		if uint64(seq) <= v.head.Seq {
+			byID += v.sum(lastID, seq)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !v.found(ctx, v.log.reader) {
+		v.damage(v.head.Seq, notFound)
+	}
+	for bucket := range v.head.Seq>>bucketBits + 1 {
+		rows, err := v.log.reader.QueryContext(ctx, "SELECT task, seq FROM entry INDEXED BY entry_task WHERE seq >> 12 = ?", int64(bucket))
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			var task, seq int64
+			if err := rows.Scan(&task, &seq); err != nil {
+				return errors.Join(err, rows.Close()) //nolint:sqlclosecheck // once in each round of the loop
+			}
+			if uint64(seq) <= v.head.Seq {
+				byTask += v.sum("", int64(bucket), task, seq)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	for id, want := range v.keys {
+		var key int64
+		err := v.log.reader.QueryRowContext(ctx, "SELECT key FROM task_key WHERE task_id = ?", string(id)).Scan(&key)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if key != want {
+			v.damage(0, fmt.Sprintf("task %s is not found by its id", id))
+		}
+	}
+	if byID != v.byID {
+		v.damage(0, "the index of ids does not agree with the entries")
+	}
+	if byTask != v.byTask {
+		v.damage(0, "the index of tasks does not agree with the entries")
+	}
+	return nil
+}
+
+// keyset runs a query page by page until one is short.
+func (v *verifier) keyset(ctx context.Context, query func() (*sql.Rows, error), each func(*sql.Rows) error) error {
+	for {
+		rows, err := query()
+		if err != nil {
+			return err
+		}
+		n := 0
+		for rows.Next() {
+			n++
+			if err := each(rows); err != nil {
+				return errors.Join(err, rows.Close()) //nolint:sqlclosecheck // once in each round of the loop
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		if n < ssot.MaxPage {
+			return ctx.Err()
+		}
+	}
+}

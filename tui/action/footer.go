@@ -1,0 +1,81 @@
+package action
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Hint is one entry of the footer.
+type Hint struct {
+	Key  string // as a person reads it: "↵", "ctrl+d"
+	Text string
+	ID   string
+}
+
+// Footer returns at most n hints for actions of the scopes that are on now, in the order of their rank; inner
+// scopes win where ranks are equal. Keys hidden by an inner scope are left out.
+func (r *Registry) Footer(n int, scopes ...string) []Hint {
+	type ranked struct {
+		Hint
+		rank int
+	}
+	var all []ranked
+	taken := map[string]bool{}
+	for _, a := range r.In(scopes...) {
+		if len(a.Keys) == 0 || taken[a.Keys[0]] {
+			continue
+		}
+		taken[a.Keys[0]] = true
+		if a.Rank > 0 && r.why(&a) == "" {
+			all = append(all, ranked{Hint{a.Keys[0], a.short(), a.ID}, a.Rank})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y ranked) int { return cmp.Compare(x.rank, y.rank) })
+	out := make([]Hint, 0, n)
+	for _, h := range all[:min(n, len(all))] {
+		out = append(out, h.Hint)
+	}
+	return out
+}
+
+// Display returns a key as the interface shows it: "↵" for enter where signs are not ASCII.
+func Display(key string, ascii bool) string {
+	if ascii {
+		return key
+	}
+	parts := strings.Split(key, " ")
+	for i, k := range parts {
+		switch k {
+		case "enter":
+			parts[i] = "↵"
+		case "up":
+			parts[i] = "↑"
+		case "down":
+			parts[i] = "↓"
+		case "left":
+			parts[i] = "←"
+		case "right":
+			parts[i] = "→"
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// Dump returns the table of all actions as text: scope, keys, id, danger, title; the documentation of the keys.
+func (r *Registry) Dump() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SCOPE\tKEYS\tID\tDANGER\tTITLE")
+	for _, a := range r.In(r.Scopes()...) {
+		keys := strings.Join(a.Keys, ", ")
+		if keys == "" {
+			keys = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.Scope, keys, a.ID, a.Danger, a.Title)
+	}
+	_ = t.Flush() // a strings.Builder takes every write
+	return b.String()
+}

@@ -1,0 +1,315 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+)
+
+// effects are what a proposal will do, and what it will not do, in the words of the bar.
+func (p *proposal) effects(e *env, t *amp.Task) (will, wont []string) {
+	if t == nil {
+		return p.everywhere(e)
+	}
+	will = p.first(t)
+	if p.Next != "" {
+		next := proposal{Command: p.Next, TaskID: p.TaskID, Args: p.Args}
+		will = append(will, next.first(t)...)
+	}
+	if s := p.resolves(t); s != "" {
+		will = append(will, s)
+	}
+	return will, p.wont(t)
+}
+
+func (p *proposal) everywhere(e *env) (will, wont []string) {
+	if p.Command == amp.Thaw {
+		return []string{"start turns again", "move every deadline on by the time that stood still"}, []string{"decide anything that waits"}
+	}
+	return []string{fmt.Sprintf("stop %s", plural(len(e.Index.Running), "running turn")), "start no turn and fire no timer until thaw"},
+		[]string{"lose work", "change a branch", "end a task"}
+}
+
+func (p *proposal) first(t *amp.Task) []string {
+	switch p.Command {
+	case amp.Approve:
+		return approves(t)
+	case amp.Reject:
+		return []string{"send " + rev(t) + " back with your reason", plannerOf(t) + " writes the next revision"}
+	case amp.Revise:
+		return []string{"become the next revision, by you", "wait for an approval of its own"}
+	case amp.Resume:
+		return resumes(t)
+	case amp.Unlock:
+		out := []string{fmt.Sprintf("reject_count %d → 0 (total %d is kept)", t.RejectCount, t.RejectTotal)}
+		if p.Next == "" {
+			out = append(out, "hold the task: what follows is your next decision")
+		}
+		return out
+	case amp.Redispatch, amp.Reassign:
+		return dispatches(t, &p.Args)
+	case amp.Split:
+		return []string{"back to drafting with your guidance", "the approval falls: a new plan revision waits for you"}
+	case amp.Accept:
+		return accepts(t, t.Decision)
+	case amp.Override:
+		return accepts(t, p.Args.Decision)
+	case amp.Rollback:
+		return []string{fmt.Sprintf("reset %s to checkpoint %d", branchName(t), checkpointOf(t, &p.Args)), "pin what came after it to a recovery ref"}
+	case amp.Terminate:
+		return []string{"end " + string(t.ID) + " for good", "stop its turn", "keep its branch and its journal"}
+	case amp.Deliver:
+		if p.Args.Merge {
+			return []string{"merge " + short(t.Commit) + " into " + baseName(t), "write approval, verdict and journal head into the trailers"}
+		}
+		return []string{"prepare " + branchName(t) + " at " + short(t.Commit) + " with trailers", "leave the push to you"}
+	case amp.Answer:
+		switch {
+		case p.Args.Option == "":
+			return []string{"hand your words to the agent that waits"}
+		case denies(p.Args.Option):
+			return []string{"answer «" + p.Args.Option + "»: the agent goes on without it"}
+		}
+		return []string{"answer «" + p.Args.Option + "» to the agent that waits, this once"}
+	case amp.RaiseLimit:
+		return raises(t, p.Args.Limits)
+	case amp.NoteCommand:
+		return []string{"keep your note in the journal of " + string(t.ID)}
+	}
+	return nil
+}
+
+// approves are the effects of an approval.
+func approves(t *amp.Task) []string {
+	p := t.Plan
+	if p == nil {
+		return nil
+	}
+	out := []string{
+		fmt.Sprintf("send %s to %s, ACK in 300 s", stepName(t, t.Subtask), agentOf(t, amp.Executor)),
+		"commit on " + p.Branch, "write in " + pathsOf(p),
+	}
+	if b := budgetOf(p.Budget); b != "" {
+		out = append(out, "use up to "+b)
+	}
+	return out
+}
+
+// resumes says where a suspended task goes on.
+func resumes(t *amp.Task) []string {
+	out := []string{fmt.Sprintf("epoch %d: reports of older ones stay late", t.Epoch)}
+	switch t.Before {
+	case amp.Dispatched, amp.Executing:
+		return append(out, fmt.Sprintf("task_dispatch again to %s, ACK in 300 s", agentOf(t, amp.Executor)))
+	case amp.Reviewing:
+		return append(out, fmt.Sprintf("a new review_request to %s, ACK in 600 s", agentOf(t, amp.Reviewer)))
+	case "":
+		return append(out, "hold the task: what follows is your next decision")
+	default:
+		return append(out, "go on as "+statusWord(t.Before))
+	}
+}
+
+// dispatches are the effects of a redispatch or reassign.
+func dispatches(t *amp.Task, a *amp.Args) []string {
+	to := agentOf(t, amp.Executor)
+	if a.Executor != "" {
+		to = a.Executor
+	}
+	out := []string{fmt.Sprintf("task_dispatch to %s, round %d, ACK in 300 s", to, t.Round+1)}
+	if a.Reviewer != "" {
+		out = append(out, "reviews by "+a.Reviewer)
+	}
+	if refs := refsOf(t); refs != "" {
+		out = append(out, "context_ref "+refs)
+	}
+	return out
+}
+
+func refsOf(t *amp.Task) string {
+	var refs []string
+	for _, r := range []struct {
+		ref  *amp.Ref
+		name string
+	}{{t.Dispatch, "dispatch"}, {t.Result, "result"}, {t.Verdict, "verdict"}} {
+		if r.ref != nil {
+			refs = append(refs, seqName(r.ref.Seq)+" "+r.name)
+		}
+	}
+	return strings.Join(refs, ", ")
+}
+
+// accepts are the effects of letting what is held stand, or of an override.
+func accepts(t *amp.Task, d amp.Decision) []string {
+	switch {
+	case t.Hold != nil && t.Hold.Kind == amp.HoldResult:
+		return []string{"let the result stand as it is", "check its claims and send it to " + agentOf(t, amp.Reviewer)}
+	case d == amp.Rejected && t.RejectCount+1 >= t.LockAt():
+		return []string{fmt.Sprintf("count the reject: %d/%d, the task is locked", t.RejectCount+1, t.LockAt())}
+	case d == amp.Rejected:
+		return []string{fmt.Sprintf("count the reject: %d/%d", t.RejectCount+1, t.LockAt()), "dispatch the findings to " + agentOf(t, amp.Executor)}
+	case t.Subtask+1 < len(t.Subtasks()):
+		return []string{"the verdict counts as " + string(d), "send " + stepName(t, t.Subtask+1) + " to " + agentOf(t, amp.Executor)}
+	}
+	return []string{"the verdict counts as " + string(d), "the task is approved; delivering it stays your decision"}
+}
+
+func raises(t *amp.Task, l *amp.Budget) []string {
+	var out []string
+	if l != nil && l.Turns > 0 {
+		out = append(out, fmt.Sprintf("allow %d turns in all, %d are used", l.Turns, t.Spent.Turns))
+	}
+	if l != nil && l.WallSec > 0 {
+		out = append(out, fmt.Sprintf("allow %s of work in all, %s is used", span(l.WallSec), span(t.Spent.WallSec)))
+	}
+	return append(out, "let the task go on")
+}
+
+// resolves says which escalations the command closes, and which stay open.
+func (p *proposal) resolves(t *amp.Task) string {
+	switch p.Command {
+	case amp.Resume, amp.Unlock, amp.Redispatch, amp.Reassign, amp.Split, amp.Accept, amp.Override, amp.Rollback, amp.Terminate:
+	default:
+		return ""
+	}
+	var closes, stays []string
+	for i := range t.Escalations {
+		switch s := &t.Escalations[i]; {
+		case !s.Open():
+		case p.Args.Escalation == "" || p.Args.Escalation == s.MsgID:
+			closes = append(closes, seqName(s.Seq))
+		default:
+			stays = append(stays, seqName(s.Seq))
+		}
+	}
+	if len(closes) == 0 {
+		return ""
+	}
+	out := "resolve " + strings.Join(closes, " ")
+	if len(stays) > 0 {
+		out += "; " + strings.Join(stays, " ") + " stays open"
+	}
+	return out
+}
+
+// wont is what a person may fear and need not.
+func (p *proposal) wont(t *amp.Task) []string {
+	switch p.Command {
+	case amp.Approve:
+		out := []string{"merge", "push", "touch " + baseName(t)}
+		if t.Plan != nil {
+			out = append(out, t.Plan.ForbiddenActions...)
+		}
+		return out
+	case amp.Reject, amp.Revise:
+		return []string{"start any work"}
+	case amp.Deliver:
+		if p.Args.Merge {
+			return []string{"push", "merge anything but the reviewed commit"}
+		}
+		return []string{"merge", "push"}
+	case amp.Terminate:
+		return []string{"merge", "delete the branch"}
+	case amp.Answer:
+		if allows(p.Args.Option) {
+			return []string{"allow it a second time", "allow anything else"}
+		}
+		return []string{"allow anything", "change the plan"}
+	case amp.RaiseLimit, amp.NoteCommand:
+		return []string{"change the plan"}
+	case amp.Split:
+		return []string{"merge", "push", "lose the work on " + branchName(t)}
+	}
+	out := []string{"merge", "push"}
+	if t.Plan != nil {
+		out = append(out, "change the plan: contract "+contractName(t.Plan.Hash)+" still binds")
+	}
+	if t.Late > 0 && p.Command == amp.Resume {
+		out = append(out, "act on "+plural(t.Late, "late report"))
+	}
+	return out
+}
+
+// contractName is the beginning of a plan's content hash.
+func contractName(hash string) string { return hash[:min(8, len(hash))] }
+
+func rev(t *amp.Task) string {
+	if t.Plan == nil {
+		return "the plan"
+	}
+	return "r" + strconv.Itoa(t.Plan.Revision)
+}
+
+func plannerOf(t *amp.Task) string {
+	if t.Plan == nil || t.Plan.Author == "" {
+		return "the planner"
+	}
+	return t.Plan.Author
+}
+
+func stepName(t *amp.Task, i int) string {
+	if i >= len(t.Subtasks()) {
+		return "the work"
+	}
+	return "S" + strconv.Itoa(i+1)
+}
+
+func branchName(t *amp.Task) string {
+	if t.Plan == nil || t.Plan.Branch == "" {
+		return "the branch"
+	}
+	return t.Plan.Branch
+}
+
+func baseName(t *amp.Task) string {
+	if t.Plan == nil || t.Plan.BaseBranch == "" {
+		return "the base branch"
+	}
+	return t.Plan.BaseBranch
+}
+
+func checkpointOf(t *amp.Task, a *amp.Args) int {
+	if a.Checkpoint > 0 {
+		return a.Checkpoint
+	}
+	return t.Checkpoint
+}
+
+func pathsOf(p *amp.Plan) string {
+	if len(p.AllowedPaths) == 0 {
+		return "every file: the plan names no paths"
+	}
+	return strings.Join(p.AllowedPaths, " ")
+}
+
+// budgetOf is a budget in words, "" for none.
+func budgetOf(b amp.Budget) string {
+	var parts []string
+	if b.Turns > 0 {
+		parts = append(parts, plural(b.Turns, "turn"))
+	}
+	if b.WallSec > 0 {
+		parts = append(parts, span(b.WallSec))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// span is a number of seconds in words: "45 s", "12 m", "3m 12s", "2 h", "1 h 30 m".
+func span(sec int) string {
+	d := time.Duration(sec) * time.Second
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, sec%60
+	switch {
+	case h > 0 && m > 0:
+		return fmt.Sprintf("%d h %d m", h, m)
+	case h > 0:
+		return fmt.Sprintf("%d h", h)
+	case m > 0 && s > 0:
+		return fmt.Sprintf("%dm %ds", m, s)
+	case m > 0:
+		return fmt.Sprintf("%d m", m)
+	}
+	return fmt.Sprintf("%d s", s)
+}

@@ -1,0 +1,407 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/amp"
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// The ids of the actions of a card, and the scopes that they are valid in.
+const (
+	cardScope    = "card"
+	cardAccept   = "card.accept"
+	cardReject   = "card.reject"
+	cardOverride = "card.override"
+	cardOwn      = "card.own_words"
+	cardAway     = "card.put_away"
+	cardTask     = "card.timeline"
+	stagePrefix  = "stage."
+)
+
+func escalationKind() pageKind {
+	return pageKind{
+		Kind: KindEscalation, Title: "Decision", Dense: true,
+		Make:  func(e *env, at Place) page { return newCardPage(e, amp.TaskID(at.ID), at.Seq) },
+		Deeds: cardDeeds,
+	}
+}
+
+// carder is a page with a card: of its one item, or of the one under the cursor.
+type carder interface{ card() (need, *amp.Task) }
+
+// cardDeeds are the actions of every page with a card. The numbers are one scope each, so that a number that names
+// nothing keeps its meaning.
+func cardDeeds(e *env) []deed {
+	one := func(id, key, title, short string, danger action.Danger, rank int, off func(n *need, t *amp.Task) string) deed {
+		a := action.Action{ID: id, Scope: cardScope, Title: title, Short: short, Keys: []string{key}, Danger: danger, Rank: rank}
+		a.Disabled = func() string {
+			c, ok := e.nav.top().page.(carder)
+			if !ok {
+				return "not on this screen"
+			}
+			n, t := c.card()
+			if t == nil {
+				return "nothing is selected"
+			}
+			return off(&n, t)
+		}
+		return deed{Action: a}
+	}
+	always := func(*need, *amp.Task) string { return "" }
+	out := []deed{
+		one(cardAccept, "A", "accept, or allow once…", "accept…", action.Low, 10, e.acceptOff),
+		one(cardReject, "R", "redispatch with guidance, or deny…", "redispatch…", action.Low, 11, e.rejectOff),
+		one(cardOverride, "O", "override the held verdict…", "override…", action.Low, 12, func(n *need, t *amp.Task) string {
+			p := proposal{Command: amp.Override, TaskID: t.ID}
+			return p.off(e)
+		}),
+		one(cardOwn, "o", "own words: any command of this task", "own words", action.None, 14, always),
+		one(cardTask, "T", "timeline of the task", "timeline", action.None, 16, always),
+		one(cardAway, "m", "put away: nothing more to do", "put away", action.None, 15, func(n *need, _ *amp.Task) string {
+			if n.Kind != NeedFailed {
+				return "it needs a decision"
+			}
+			return ""
+		}),
+	}
+	for i := 1; i <= 9; i++ {
+		n := strconv.Itoa(i)
+		rank := 0
+		if i == 1 {
+			rank = 13
+		}
+		out = append(out, deed{Action: action.Action{
+			ID: stagePrefix + n, Scope: stagePrefix + n, Title: "stage " + n + " of the card",
+			Short: "stage", Keys: []string{n}, Rank: rank,
+		}})
+	}
+	return out
+}
+
+// cardScopes are the scopes of a page whose card has n numbered options.
+func cardScopes(kind Kind, n int) []string {
+	out := []string{string(kind), cardScope}
+	for i := 1; i <= min(n, 9); i++ {
+		out = append(out, stagePrefix+strconv.Itoa(i))
+	}
+	return out
+}
+
+// findNeed is the item of the Inbox with this name; ok is false when it does not wait any more.
+func findNeed(t *amp.Task, seq uint64) (need, bool) {
+	if t == nil {
+		return need{}, false
+	}
+	for _, n := range needsOf(t) {
+		if n.Seq == seq && n.Kind != NeedPlan {
+			return n, true
+		}
+	}
+	return need{}, false
+}
+
+// options are the numbered ways out of a card, at most nine, in no order of preference.
+func (e *env) options(n *need, t *amp.Task) []option {
+	var out []option
+	switch n.Kind {
+	case NeedEscalation:
+		out = e.escalationOptions(n, t)
+	case NeedHeld:
+		out = e.holdOptions(t)
+	case NeedQuestion:
+		out = e.questionOptions(n, t)
+	case NeedFailed:
+		out = e.failedOptions(n, t)
+	case NeedPlan:
+	}
+	return out[:min(len(out), 9)]
+}
+
+// way makes an option of a proposal.
+func (e *env) way(text string, p proposal) option {
+	o := option{Text: text, prop: p, note: p.name(), off: p.off(e)}
+	if o.off == "" && p.Command == amp.Rollback && e.Board.Task(p.TaskID).Checkpoint == 0 {
+		o.off = "no checkpoint was set yet"
+	}
+	return o
+}
+
+// escalationOf is the state of the escalation that a need is about, nil when it is gone.
+func escalationOf(n *need, t *amp.Task) *amp.EscalationState {
+	i := slices.IndexFunc(t.Escalations, func(s amp.EscalationState) bool { return s.Seq == n.Seq })
+	if i < 0 {
+		return nil
+	}
+	return &t.Escalations[i]
+}
+
+// escalationOptions are the suggestions of the message. Only the coordinator's own table carries commands; the words of
+// anybody else are quoted beside the list of commands (AMP-162).
+func (e *env) escalationOptions(n *need, t *amp.Task) []option {
+	s := escalationOf(n, t)
+	if s == nil {
+		return nil
+	}
+	var out []option
+	known := map[string]bool{}
+	args := amp.Args{Escalation: s.MsgID}
+	own := s.From == amp.Coordinator || s.From == amp.System
+	for _, text := range s.Suggested {
+		if sg, ok := amp.SuggestionFor(s.Type, text); ok && own {
+			known[text] = true
+			out = append(out, e.way(text, proposal{Command: sg.Command, Next: sg.Next, TaskID: t.ID, Args: args}))
+			continue
+		}
+		out = append(out, option{
+			Text: text, agent: true, note: "their words: opens the commands",
+			prop: proposal{TaskID: t.ID, Args: args, Quote: text},
+		})
+	}
+	for _, sg := range amp.Suggestions(s.Type) {
+		if !known[sg.Text] {
+			out = append(out, e.way(sg.Text, proposal{Command: sg.Command, Next: sg.Next, TaskID: t.ID, Args: args}))
+		}
+	}
+	return out
+}
+
+// failedOptions are the ways on from a decision that was not carried out: to take it again on the state of now, as it
+// was, or to leave it.
+func (e *env) failedOptions(n *need, t *amp.Task) []option {
+	i := slices.IndexFunc(t.Failed, func(f amp.NotCarriedOut) bool { return f.Seq == n.Seq })
+	if i < 0 {
+		return nil
+	}
+	f := &t.Failed[i]
+	p := proposal{Command: f.Command, TaskID: t.ID}
+	if c, ok := e.desk.past(t.ID).facts(t).commands[f.CommandID]; ok {
+		p.Next, p.Text = c.Args.Next, c.Note
+		p.Args = amp.Args{
+			Checkpoint: c.Args.Checkpoint, Executor: c.Args.Executor, Reviewer: c.Args.Reviewer, Merge: c.Args.Merge,
+			Decision: c.Args.Decision,
+		}
+	}
+	again := e.way("Decide it again on the state of now", p)
+	if f.Command == amp.Approve || f.Command == amp.Reject {
+		again.run, again.off = func() tea.Cmd { return e.Go(Place{Kind: KindPlan, ID: string(t.ID)}) }, ""
+		again.note = "opens the plan"
+	}
+	seq := n.Seq
+	return []option{again, {Text: "Leave it: put the card away", note: "on this screen", run: func() tea.Cmd {
+		e.PutAway(seq)
+		return nil
+	}}}
+}
+
+// acceptOff says why A is off on a card.
+func (e *env) acceptOff(n *need, t *amp.Task) string {
+	switch n.Kind {
+	case NeedHeld:
+		p := proposal{Command: amp.Accept, TaskID: t.ID}
+		return p.off(e)
+	case NeedQuestion:
+		if e.answering(n, t, allows) == nil {
+			return "the question offers nothing to allow once"
+		}
+		return e.Off()
+	case NeedEscalation, NeedFailed, NeedPlan:
+	}
+	return "stage one of the numbered ways, or o"
+}
+
+// rejectOff says why R is off on a card.
+func (e *env) rejectOff(n *need, t *amp.Task) string {
+	if n.Kind == NeedQuestion {
+		if e.answering(n, t, denies) == nil {
+			return "the question offers nothing to deny"
+		}
+		return e.Off()
+	}
+	p := proposal{Command: amp.Redispatch, TaskID: t.ID}
+	return p.off(e)
+}
+
+// cardIntent does what a key of a card means; it reports false for what is none of a card's.
+func (e *env) cardIntent(id string, n *need, t *amp.Task) (tea.Cmd, bool) {
+	if t == nil {
+		return nil, false
+	}
+	if num, ok := cutPrefixNumber(id, stagePrefix); ok {
+		all := e.options(n, t)
+		if num > len(all) {
+			return nil, true
+		}
+		return e.stageOption(t, all[num-1]), true
+	}
+	args := amp.Args{}
+	if s := escalationOf(n, t); s != nil {
+		args.Escalation = s.MsgID
+	}
+	switch id {
+	case cardAccept:
+		if n.Kind == NeedQuestion {
+			return e.decideOn(e.answering(n, t, allows)), true
+		}
+		return e.stage(proposal{Command: amp.Accept, TaskID: t.ID}), true
+	case cardReject:
+		if n.Kind == NeedQuestion {
+			return e.decideOn(e.answering(n, t, denies)), true
+		}
+		return e.stage(proposal{Command: amp.Redispatch, TaskID: t.ID, Args: args}), true
+	case cardOverride:
+		return e.stage(proposal{Command: amp.Override, TaskID: t.ID}), true
+	case cardOwn:
+		if n.Kind == NeedQuestion {
+			return e.decideOn(e.ownAnswer(n, t)), true
+		}
+		return e.ownWords(t, proposal{Args: args}), true
+	case cardTask:
+		return e.Go(Place{Kind: KindTask, ID: string(t.ID), Seq: n.Seq}), true
+	case cardAway:
+		e.PutAway(n.Seq)
+		return nil, true
+	}
+	return nil, false
+}
+
+func (e *env) decideOn(p *proposal) tea.Cmd {
+	if p == nil {
+		return nil
+	}
+	return e.decide(*p)
+}
+
+func cutPrefixNumber(s, prefix string) (int, bool) {
+	if len(s) <= len(prefix) || s[:len(prefix)] != prefix {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s[len(prefix):])
+	return n, err == nil && n > 0
+}
+
+// cardPage is one item of the Inbox in full: an escalation, a question, what is held, or a decision that was not
+// carried out.
+type cardPage struct {
+	e    *env
+	id   amp.TaskID
+	seq  uint64
+	was  need // as it was when it waited last
+	view scroller
+	top  int
+}
+
+func newCardPage(e *env, id amp.TaskID, seq uint64) *cardPage {
+	p := &cardPage{e: e, id: id, seq: seq, view: scroller{lazy: true}}
+	p.card()
+	return p
+}
+
+// card is the item, or nothing when it was decided.
+func (p *cardPage) card() (need, *amp.Task) {
+	t := p.e.Board.Task(p.id)
+	if n, ok := findNeed(t, p.seq); ok {
+		p.was = n
+		return n, t
+	}
+	return p.was, nil
+}
+
+// Update handles one message.
+func (p *cardPage) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		return p.e.readPast(p, p.id)
+	case changedMsg:
+		p.e.desk.follow(msg)
+		if msg.All || slices.ContainsFunc(msg.Entries, func(en amp.Entry) bool { return en.TaskID == p.id }) {
+			return p.e.readPast(p, p.id)
+		}
+	case pastMsg:
+		p.e.desk.took(msg)
+	case clickMsg:
+		p.view.click(msg.Y - p.top)
+	case wheelMsg:
+		p.view.roll(msg.By)
+		p.view.into()
+	case intent:
+		if p.view.intent(msg.ID) {
+			return nil
+		}
+		n, t := p.card()
+		if msg.ID == openItem {
+			if i, ok := cutPrefixNumber(p.view.id, "o"); ok && t != nil { // enter stages like the number; it never decides
+				cmd, _ := p.e.cardIntent(stagePrefix+strconv.Itoa(i), &n, t)
+				return cmd
+			}
+			return p.e.Go(Place{Kind: KindTask, ID: string(p.id), Seq: p.seq})
+		}
+		cmd, _ := p.e.cardIntent(msg.ID, &n, t)
+		return cmd
+	}
+	return nil
+}
+
+// Scopes are those of a card with its numbers.
+func (p *cardPage) Scopes() []string {
+	n, t := p.card()
+	if t == nil {
+		return []string{string(KindEscalation), cardScope}
+	}
+	return cardScopes(KindEscalation, len(p.e.options(&n, t)))
+}
+
+// Title names the page.
+func (p *cardPage) Title() string { return seqName(p.seq) + " " + p.was.What }
+
+// Subject is the task of the item.
+func (p *cardPage) Subject() amp.TaskID { return p.id }
+
+// Copy gives the entry and its text.
+func (p *cardPage) Copy() (id, text string) { return seqName(p.seq), p.was.Text }
+
+// Render draws the card; what was decided meanwhile says by whom.
+func (p *cardPage) Render(w, h int) *ui.Block {
+	e, th := p.e, p.e.Theme
+	n, t := p.card()
+	b := ui.NewBlock(th, w)
+	if t == nil {
+		b.Add(" " + th.S(theme.Muted, "Inbox ›") + " " + th.S(theme.Strong, seqName(p.seq)) + "  " + string(p.id))
+		b.Blank(1).Add("  " + e.resolution(p.id, p.seq))
+		return b.Say(theme.Muted, "  esc goes back; T opens the timeline of the task.").Fit(h)
+	}
+	sign, role := e.needSign(&n)
+	b.Spread(fmt.Sprintf(" %s %s %s  %s", th.S(theme.Muted, "Inbox ›"), th.S(theme.Strong, seqName(n.Seq)), ui.Safe(n.What), string(t.ID)),
+		e.statusText(t.Status, false)+rejects(t)+" · "+th.S(role, sign)+" "+string(n.Severity)+" "+e.Age(n.At)+" ")
+	p.top = b.Height()
+	c := e.newColumn(w)
+	e.drawCard(c, &n, t, p.view.id)
+	return b.Append(p.view.show(c, max(h-b.Height(), 0))).Fit(h)
+}
+
+func rejects(t *amp.Task) string {
+	if t.RejectCount == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" %d/%d", t.RejectCount, t.LockAt())
+}
+
+// resolution says what became of an item that does not wait any more.
+func (e *env) resolution(id amp.TaskID, seq uint64) string {
+	t := e.Board.Task(id)
+	if t == nil {
+		return "There is no task " + string(id) + " any more."
+	}
+	for i := range t.Escalations {
+		if s := &t.Escalations[i]; s.Seq == seq && !s.Open() {
+			return fmt.Sprintf("Decided by %s at %s: %s (%s).", ui.Safe(s.ResolvedBy), e.Clock(s.ResolvedAt), s.Resolution, seqName(s.ResolvedSeq))
+		}
+	}
+	return "It does not wait any more: the task is " + statusWord(t.Status) + " since " + e.Clock(t.Since) + "."
+}

@@ -1,0 +1,277 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"arbiter/amp"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// lastLines is how many entries a card shows of what happened.
+const lastLines = 7
+
+// drawCard draws an item of the Inbox: what happened, what holds, what happens if nobody decides, and the ways out.
+func (e *env) drawCard(c *column, n *need, t *amp.Task, cursor string) {
+	switch n.Kind {
+	case NeedEscalation:
+		e.drawEscalation(c, n, t)
+	case NeedHeld:
+		e.drawHold(c, t)
+	case NeedQuestion:
+		e.drawQuestion(c, n, t)
+	case NeedFailed:
+		e.drawFailed(c, n, t)
+	case NeedPlan:
+		return
+	}
+	c.Field(9, "if idle", idleWords(n, t))
+	e.drawOptions(c, n, t, cursor)
+}
+
+func (e *env) drawEscalation(c *column, n *need, t *amp.Task) {
+	s := escalationOf(n, t)
+	if s == nil {
+		return
+	}
+	c.Rule("What happened  "+ui.Safe(titleOf(t)), string(s.Severity))
+	from := string(s.From)
+	if s.TriggeredBy != s.From {
+		from += ", triggered by " + string(s.TriggeredBy)
+	}
+	c.Field(9, "from", fmt.Sprintf("%s · executor %s, reviewer %s", from, ui.Safe(agentOf(t, amp.Executor)), ui.Safe(agentOf(t, amp.Reviewer))))
+	c.Quote(2, s.Description, 6)
+	f := e.desk.past(t.ID).facts(t)
+	switch s.Type {
+	case amp.HallucinationLock:
+		e.drawRounds(c, t, f)
+	case amp.CIFailure:
+		e.drawCI(c, t, f)
+		e.drawLines(c, t, s.Seq)
+	case amp.Conflict:
+		e.drawCriteria(c, t, f.lastRound())
+	case amp.AckTimeoutEsc, amp.HeartbeatTimeout, amp.BranchViolation, amp.PermissionDenied, amp.UnknownEscalation:
+		e.drawLines(c, t, s.Seq)
+	}
+	e.drawPastError(c, t)
+	e.drawStopped(c, t, s)
+	if snap, ok := f.snapshots[s.MsgID]; ok {
+		last := snap.LastSuccessfulMsgID
+		if seq := f.seqs[last]; seq != 0 {
+			last = seqName(seq)
+		} else if last == "" {
+			last = "none"
+		}
+		c.Field(9, "snapshot", fmt.Sprintf("task_status %s · reject_count %d · last good %s", snap.TaskStatus, snap.RejectCount, ui.Safe(last)))
+	}
+	if t.Late > 0 {
+		c.Field(9, "late", plural(t.Late, "report")+" of older epochs came: kept, not acted on")
+	}
+}
+
+// drawStopped is the proof that a suspension holds.
+func (e *env) drawStopped(c *column, t *amp.Task, s *amp.EscalationState) {
+	th := e.Theme
+	switch {
+	case !s.Suspended:
+		c.Field(9, "stopped", th.S(theme.Muted, "no: "+string(s.Severity)+" lets the task go on"))
+	case t.Proof != 0:
+		ok := th.S(theme.Good, th.Signs.Yes)
+		c.Field(9, "stopped", fmt.Sprintf("%s processes gone  %s epoch %d fenced  %s timers frozen  %s", ok, ok, t.Epoch-1, ok, seqName(t.Proof)))
+	default:
+		c.Field(9, "stopped", th.S(theme.Time, "? not proven yet that every process is gone"))
+	}
+}
+
+func (e *env) drawPastError(c *column, t *amp.Task) {
+	p := e.desk.past(t.ID)
+	switch {
+	case p.err != nil:
+		c.Say(theme.Danger, "  the entries could not be read: "+p.err.Error())
+	case p.upTo == 0:
+		c.Say(theme.Muted, "  the entries are being read")
+	}
+}
+
+// drawRounds are the rejects by round, each with its findings by their stable ids.
+func (e *env) drawRounds(c *column, t *amp.Task, f *pastFacts) {
+	th := e.Theme
+	shown := 0
+	for i := range f.rounds {
+		r := &f.rounds[i]
+		if r.verdict == nil {
+			continue
+		}
+		shown++
+		sign := th.S(theme.Danger, th.Signs.No)
+		if r.verdict.Decision != amp.Rejected {
+			sign = th.S(theme.Good, th.Signs.Yes)
+		}
+		left := fmt.Sprintf("  %s  round %d  %s %s", e.Clock(r.Judgement.At), r.N, sign, ui.Safe(findingsOf(t, r.N)))
+		c.Spread(left, fmt.Sprintf("conf %.2f  %7s ", r.verdict.Confidence, seqName(r.Judgement.Seq)))
+	}
+	if shown == 0 {
+		for _, fd := range t.Findings {
+			c.Para(2, fmt.Sprintf("%s %s in rounds %s", ui.Safe(fd.ID), fd.Severity, ints(fd.Rounds)))
+		}
+	}
+	for _, fd := range t.Findings {
+		if len(fd.Rounds) > 1 {
+			c.Add(fmt.Sprintf("  %s %s  %s:%d  recurs ×%d", th.S(theme.Strong, ui.Safe(fd.ID)), fd.Severity, ui.Safe(fd.File), fd.Line, len(fd.Rounds)))
+			c.Quote(4, fd.Description, 2)
+		}
+	}
+}
+
+// findingsOf are the findings of a round: "F2 recurs, F3 major".
+func findingsOf(t *amp.Task, n int) string {
+	var out []string
+	for _, f := range t.Findings {
+		switch {
+		case !slices.Contains(f.Rounds, n):
+			if len(f.Rounds) > 0 && f.Rounds[len(f.Rounds)-1] == n-1 {
+				out = append(out, f.ID+" fixed")
+			}
+		case f.Rounds[0] == n:
+			out = append(out, f.ID+" "+string(f.Severity))
+		default:
+			out = append(out, f.ID+" recurs")
+		}
+	}
+	if len(out) == 0 {
+		return "no findings"
+	}
+	return strings.Join(out, ", ")
+}
+
+func ints(list []int) string {
+	parts := make([]string, len(list))
+	for i, n := range list {
+		parts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(parts, " ")
+}
+
+// drawLines are the last entries up to the one that the card is about, and what came after it: a proof, a late report.
+func (e *env) drawLines(c *column, t *amp.Task, seq uint64) {
+	entries := e.desk.past(t.ID).entries
+	after, _ := slices.BinarySearchFunc(entries, seq+1, func(en amp.Entry, s uint64) int { return cmp.Compare(en.Seq, s) })
+	var picked []int
+	for i := after - 1; i >= 0 && len(picked) < lastLines-2; i-- {
+		if !progress(&entries[i]) {
+			picked = append(picked, i)
+		}
+	}
+	slices.Reverse(picked)
+	for i := after; i < len(entries) && len(picked) < lastLines; i++ {
+		if !progress(&entries[i]) {
+			picked = append(picked, i)
+		}
+	}
+	for _, i := range picked {
+		en := &entries[i]
+		l := describe(en)
+		c.Spread(fmt.Sprintf("  %s  %s %s  %s %s", e.Clock(en.At), e.styledSign(l), ui.Safe(l.What), e.Theme.S(theme.Muted, ui.Safe(l.who())), e.lineText(l)),
+			seqName(en.Seq)+" ")
+	}
+}
+
+// progress reports whether an entry says only that a turn is at work.
+func progress(en *amp.Entry) bool {
+	if en.Kind != amp.KindTurn {
+		return false
+	}
+	u, err := amp.DecodeBody[amp.Turn](en)
+	return err == nil && u.Event == amp.TurnProgress
+}
+
+// drawCI are the failing gates with the end of their output.
+func (e *env) drawCI(c *column, t *amp.Task, f *pastFacts) {
+	ci := t.CI
+	if len(ci) == 0 && f.ci != nil {
+		ci = f.ci.CI
+	}
+	for _, k := range sortedKeys(ci) {
+		sign := e.Theme.S(theme.Good, e.Theme.Signs.Yes)
+		if ci[k] == "failed" {
+			sign = e.Theme.S(theme.Danger, e.Theme.Signs.No)
+		}
+		c.Add("  " + sign + " " + ui.Safe(k) + "  " + ui.Safe(ci[k]))
+	}
+	if f.ci != nil {
+		c.Quote(2, f.ci.Output, 8)
+	}
+}
+
+// drawFailed is a decision whose time came when the task had moved on.
+func (e *env) drawFailed(c *column, n *need, t *amp.Task) {
+	i := slices.IndexFunc(t.Failed, func(f amp.NotCarriedOut) bool { return f.Seq == n.Seq })
+	if i < 0 {
+		return
+	}
+	f := &t.Failed[i]
+	c.Rule("Not carried out  "+ui.Safe(titleOf(t)), string(f.Command))
+	c.Field(9, "decided", fmt.Sprintf("%s by %s, %s", f.Command, ui.Safe(f.By), seqName(f.Seq)))
+	c.Field(9, "why not", ui.Safe(f.Why))
+	if cmd, ok := e.desk.past(t.ID).facts(t).commands[f.CommandID]; ok && cmd.Note != "" {
+		c.Field(9, "note", ui.Safe(cmd.Note))
+	}
+	c.Field(9, "now", ui.Safe(fmt.Sprintf("the task is %s, revision %d", t.Status, t.Revision)))
+}
+
+// idleWords say what happens when nobody decides: the task stands still.
+func idleWords(n *need, t *amp.Task) string {
+	branch := "no branch is touched"
+	if t.Commit != "" {
+		branch = "branch kept at " + short(t.Commit)
+	}
+	switch n.Kind {
+	case NeedQuestion:
+		return "the turn waits for you: nothing is allowed by silence"
+	case NeedFailed:
+		return "the decision stays undone; the task goes its way"
+	case NeedEscalation:
+		if t.Status.Working() {
+			return "the task goes on as " + statusWord(t.Status)
+		}
+	case NeedHeld, NeedPlan:
+	}
+	return "stays " + statusWord(t.Status) + ": no turn, no cost, " + branch + ", no merge"
+}
+
+// drawOptions are the numbered ways out, and own words last.
+func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string) {
+	th := e.Theme
+	title := "Ways out"
+	if s := escalationOf(n, t); n.Kind == NeedEscalation && s != nil {
+		title = "Suggested by the " + string(s.From)
+	}
+	if n.Kind == NeedQuestion {
+		title = "Answers"
+	}
+	c.Rule(title, "nothing runs until you confirm")
+	all := e.options(n, t)
+	for i, o := range all {
+		id := "o" + strconv.Itoa(i+1)
+		c.item(id, func() {
+			text := ui.Safe(o.Text)
+			if o.agent || n.Kind == NeedQuestion && o.run == nil && o.prop.Command == amp.Answer {
+				text = ui.Quote(th, o.Text)
+			}
+			key, note := th.S(theme.Key, strconv.Itoa(i+1)), th.S(theme.Muted, ui.Safe(o.note))
+			if o.off != "" {
+				key, text, note = th.S(theme.Disabled, strconv.Itoa(i+1)), th.S(theme.Disabled, ui.Safe(o.Text)), th.S(theme.Disabled, "off: "+ui.Safe(o.off))
+			}
+			c.Spread(ui.Gutter(th, cursor == id)+key+"  "+text, note+" ")
+		})
+	}
+	own := "own words: any command of this task"
+	if n.Kind == NeedQuestion && e.ownAnswer(n, t) != nil {
+		own = "own words: your answer"
+	}
+	c.Add("  " + th.S(theme.Key, "o") + "  " + own)
+}

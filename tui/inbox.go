@@ -1,0 +1,394 @@
+package tui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/amp"
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+const inboxKindFilter = "inbox.kind"
+
+func inboxKind() pageKind {
+	return pageKind{
+		Kind: KindInbox, Tab: "3", Title: "Inbox", Dense: true,
+		Badge: func(e *env) string {
+			if e.Index.Inbox == 0 {
+				return ""
+			}
+			return e.Theme.Signs.Severity(string(amp.Warning)) + strconv.Itoa(e.Index.Inbox)
+		},
+		Make: func(e *env, _ Place) page { return newInboxPage(e) },
+		Deeds: func(e *env) []deed {
+			return []deed{{Action: action.Action{
+				ID: inboxKindFilter, Scope: string(KindInbox), Title: "show one kind, or all", Short: "filter kind",
+				Keys: []string{"f"}, Rank: 21,
+			}}}
+		},
+	}
+}
+
+// inboxPage lists what waits for the admin but plans, the gravest first, with the card of the one under the cursor.
+type inboxPage struct {
+	e       *env
+	rows    []need
+	list    *ui.List
+	kind    NeedKind // "" shows all
+	search  listFilter
+	cols    *ui.Columns
+	colsW   int
+	listTop int
+	listH   int
+	left    int
+	view    scroller // of the card
+	onCard  bool     // the card has the focus
+	zoomed  bool
+	shown   uint64 // the item whose card was drawn last
+}
+
+func newInboxPage(e *env) *inboxPage {
+	p := &inboxPage{e: e, left: -1, search: newListFilter()}
+	p.list = ui.NewList(e.Theme, ui.Source{
+		Len:     func() int { return len(p.rows) },
+		ID:      func(i int) string { return string(p.rows[i].Kind) + seqName(p.rows[i].Seq) },
+		Version: func(i int) uint64 { return p.version(&p.rows[i]) },
+		Lines:   func(i, w int, selected bool) []ui.Line { return []ui.Line{p.line(&p.rows[i], w, selected)} },
+		Live:    func(i int) string { return ui.PadLeft(p.e.Age(p.rows[i].At), 4) },
+	})
+	p.rebuild()
+	return p
+}
+
+func (p *inboxPage) version(n *need) uint64 {
+	if t := p.e.Board.Task(n.TaskID); t != nil {
+		return t.LastSeq
+	}
+	return 0
+}
+
+// rebuild lists the items anew. There are few: they wait for a person.
+func (p *inboxPage) rebuild() {
+	p.rows = p.rows[:0]
+	for _, n := range p.e.Index.Needs {
+		if n.Kind == NeedPlan || p.kind != "" && n.Kind != p.kind {
+			continue
+		}
+		if p.search.keeps(p.e.Index.Match(n.TaskID) + " " + strings.ToLower(n.What+" "+n.Text)) {
+			p.rows = append(p.rows, n)
+		}
+	}
+}
+
+func (p *inboxPage) columns(w int) *ui.Columns {
+	if p.cols == nil || p.colsW != w {
+		p.colsW = w
+		p.cols = ui.NewColumns(p.e.Theme, w,
+			ui.Column{Title: "SEV", Width: 3, Keep: 9},
+			ui.Column{Title: "ENTRY", Width: 7, Keep: 6},
+			ui.Column{Title: "TASK", Width: 10, Keep: 8},
+			ui.Column{Title: "WHAT", Width: 12, Flex: true, Keep: 10},
+			ui.Column{Title: "ACK", Width: 5, Keep: 3},
+			ui.Column{Title: "AGE", Width: 4, Keep: 7, Right: true})
+	}
+	return p.cols
+}
+
+func (p *inboxPage) line(n *need, w int, selected bool) ui.Line {
+	sign, role := p.e.needSign(n)
+	return p.columns(w).Row(selected,
+		ui.Cell{Text: sign, Role: role}, ui.Cell{Text: seqName(n.Seq)}, ui.Cell{Text: string(n.TaskID)},
+		ui.Cell{Text: n.What + ": " + n.Text}, ui.Cell{Text: p.seen(n), Role: theme.Muted}, ui.Cell{Live: true})
+}
+
+// seen is the admin whose ACK says that an escalation was seen.
+func (p *inboxPage) seen(n *need) string {
+	if t := p.e.Board.Task(n.TaskID); t != nil && n.Kind == NeedEscalation {
+		if s := escalationOf(n, t); s != nil && s.SeenBy != "" {
+			return s.SeenBy
+		}
+	}
+	return "--"
+}
+
+// card is the item under the cursor.
+func (p *inboxPage) card() (need, *amp.Task) {
+	if _, i, ok := p.list.Cursor(); ok {
+		return p.rows[i], p.e.Board.Task(p.rows[i].TaskID)
+	}
+	return need{}, nil
+}
+
+// Update handles one message.
+func (p *inboxPage) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		p.rebuild()
+		return p.read()
+	case changedMsg:
+		p.e.desk.follow(msg)
+		p.rebuild()
+	case pastMsg:
+		p.e.desk.took(msg)
+	case clickMsg:
+		return p.click(msg)
+	case wheelMsg:
+		if p.inCard(msg.X, msg.Y) {
+			p.view.roll(msg.By)
+			return nil
+		}
+		p.list.Move(msg.By)
+		return p.read()
+	case intent:
+		return p.intent(msg.ID)
+	}
+	return nil
+}
+
+// read asks for what the card under the cursor is drawn from.
+func (p *inboxPage) read() tea.Cmd {
+	if _, t := p.card(); t != nil {
+		return p.e.readPast(p, t.ID)
+	}
+	return nil
+}
+
+func (p *inboxPage) inCard(x, y int) bool {
+	if p.left >= 0 {
+		return x > p.left
+	}
+	return y >= p.listTop+p.listH
+}
+
+func (p *inboxPage) click(m clickMsg) tea.Cmd {
+	p.onCard = p.inCard(m.X, m.Y)
+	if !p.onCard && p.list.Click(m.Y-p.listTop) {
+		return p.read()
+	}
+	return nil
+}
+
+func (p *inboxPage) intent(id string) tea.Cmd {
+	switch id {
+	case paneNext, panePrev:
+		p.onCard = !p.onCard
+		return nil
+	case zoomPane:
+		p.zoomed = !p.zoomed
+		return nil
+	case filterList:
+		p.search.begin()
+		return nil
+	case inboxKindFilter:
+		p.nextKind()
+		return p.read()
+	case openItem:
+		if n, t := p.card(); t != nil {
+			return p.e.Go(n.Place())
+		}
+		return nil
+	}
+	if p.onCard && p.view.intent(id) {
+		return nil
+	}
+	if moveList(p.list, id) {
+		return p.read()
+	}
+	n, t := p.card()
+	cmd, _ := p.e.cardIntent(id, &n, t)
+	return cmd
+}
+
+// nextKind narrows the list to the next kind that is there.
+func (p *inboxPage) nextKind() {
+	all := []NeedKind{"", NeedEscalation, NeedQuestion, NeedHeld, NeedFailed}
+	at := 0
+	for i, k := range all {
+		if k == p.kind {
+			at = i
+		}
+	}
+	for range all {
+		at = (at + 1) % len(all)
+		p.kind = all[at]
+		p.rebuild()
+		if len(p.rows) > 0 || p.kind == "" {
+			return
+		}
+	}
+}
+
+// Typing reports whether a filter is typed.
+func (p *inboxPage) Typing() bool { return p.search.typing }
+
+// Key types the filter.
+func (p *inboxPage) Key(k tea.KeyMsg) tea.Cmd {
+	if p.search.key(k) {
+		p.rebuild()
+	}
+	return nil
+}
+
+// Hints are the keys while a filter is typed.
+func (p *inboxPage) Hints() []ui.KeyHint { return filterHints }
+
+// Back leaves a zoom, the card, a filter, in this order.
+func (p *inboxPage) Back() bool {
+	switch {
+	case p.zoomed:
+		p.zoomed = false
+	case p.onCard:
+		p.onCard = false
+	case p.kind != "":
+		p.kind = ""
+		p.rebuild()
+	case p.search.clear():
+		p.rebuild()
+	default:
+		return false
+	}
+	return true
+}
+
+// Scopes are those of the list and of the card under the cursor.
+func (p *inboxPage) Scopes() []string {
+	n, t := p.card()
+	if t == nil {
+		return []string{string(KindInbox)}
+	}
+	return cardScopes(KindInbox, len(p.e.options(&n, t)))
+}
+
+// Title names the page.
+func (p *inboxPage) Title() string { return "inbox" }
+
+// Subject is the task under the cursor.
+func (p *inboxPage) Subject() amp.TaskID {
+	n, t := p.card()
+	if t == nil {
+		return ""
+	}
+	return n.TaskID
+}
+
+// Copy gives the entry and its text.
+func (p *inboxPage) Copy() (id, text string) {
+	n, t := p.card()
+	if t == nil {
+		return "", ""
+	}
+	return seqName(n.Seq), n.Text
+}
+
+// Divide is the column between the panes.
+func (p *inboxPage) Divide() int { return p.left }
+
+// counts is what the list holds, by kind.
+func (p *inboxPage) counts() string {
+	var parts []string
+	for _, k := range []struct {
+		kind NeedKind
+		word string
+	}{{NeedEscalation, "escalations"}, {NeedQuestion, "questions"}, {NeedHeld, "held"}, {NeedFailed, "not done"}} {
+		n := 0
+		for i := range p.e.Index.Needs {
+			if p.e.Index.Needs[i].Kind == k.kind {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", k.word, n))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Render draws the list and the card: below it, or beside it on a wide screen.
+func (p *inboxPage) Render(w, h int) *ui.Block {
+	e := p.e
+	p.left = -1
+	n, t := p.card()
+	if t != nil && n.Seq != p.shown {
+		p.shown, p.view = n.Seq, scroller{lazy: true}
+	}
+	lw, rw, two := ui.Split(w, 0.42, 54, 60)
+	if w < 120 || p.zoomed || t == nil {
+		lw, two = w, false
+	}
+	b := ui.NewBlock(e.Theme, lw)
+	if p.zoomed && t != nil {
+		p.listH = 0
+		return p.drawCard(b, &n, t, h).Fit(h)
+	}
+	facts := "severity, age " + e.Theme.Signs.Sort
+	if two {
+		facts = ""
+	}
+	if p.kind != "" {
+		facts = "only " + string(p.kind)
+		if !two {
+			facts += ", esc shows all"
+		}
+	}
+	title := "Inbox  " + p.counts()
+	if two && p.kind != "" {
+		title = "Inbox"
+	}
+	b.Rule(title, facts)
+	p.search.row(e, b)
+	if len(p.rows) == 0 {
+		p.nothing(b)
+		return b.Fit(h)
+	}
+	b.Add(p.columns(lw).Head())
+	p.listTop = b.Height()
+	room := max(h-b.Height(), 0)
+	if two {
+		p.left, p.listH = lw, room
+		b.Append(p.list.Render(lw, room))
+		right := p.drawCard(ui.NewBlock(e.Theme, rw), &n, t, h)
+		return ui.Beside(b.Fit(h), right.Fit(h)).Fit(h)
+	}
+	p.listH = min(len(p.rows), max(room/3, 3), room)
+	b.Append(p.list.Render(lw, p.listH))
+	return p.drawCard(b, &n, t, h-b.Height()).Fit(h)
+}
+
+// drawCard appends the card in h rows.
+func (p *inboxPage) drawCard(b *ui.Block, n *need, t *amp.Task, h int) *ui.Block {
+	if t == nil || h < 3 {
+		return b
+	}
+	e := p.e
+	title := fmt.Sprintf("%s %s  %s", seqName(n.Seq), n.Severity, n.TaskID)
+	if p.onCard {
+		title = "[" + title + "]"
+	}
+	b.RuleStyled(e.Theme.S(theme.Title, ui.Safe(title)), e.statusText(t.Status, false)+rejects(t))
+	c := e.newColumn(b.Width())
+	cursor := ""
+	if p.onCard {
+		cursor = p.view.id
+	}
+	e.drawCard(c, n, t, cursor)
+	return b.Append(p.view.show(c, h-1))
+}
+
+// nothing says why the list is empty.
+func (p *inboxPage) nothing(b *ui.Block) {
+	b.Blank(1)
+	switch {
+	case p.search.query != "" || p.kind != "":
+		b.Say(theme.Muted, "  Nothing matches. esc shows all.")
+	default:
+		b.Say(theme.Muted, "  Nothing waits for you. What is stuck comes here by itself.")
+		if n := p.e.Index.Plans; n > 0 {
+			b.Say(theme.Muted, "  "+plural(n, "plan")+" to decide: 4 opens them.")
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package tui
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+)
+
+// NeedKind is why something waits for the admin.
+type NeedKind string
+
+// The kinds of needs.
+const (
+	NeedEscalation NeedKind = "escalation"
+	NeedQuestion   NeedKind = "question"
+	NeedHeld       NeedKind = "held"
+	NeedFailed     NeedKind = "failed" // a decision that was not carried out
+	NeedPlan       NeedKind = "plan"
+)
+
+// need is one thing that waits for the admin. Seq names it: the entry that raised it.
+type need struct {
+	Kind     NeedKind
+	TaskID   amp.TaskID
+	Seq      uint64
+	At       time.Time
+	Severity amp.Severity // of an escalation
+	// What is a short word: the escalation's type, "held", "permission", "plan r4". Text is one line; it may be an agent's.
+	What, Text string
+	// ID is unique among the needs.
+	ID string
+	// Quoted says that Text is somebody else's words: it is shown in quotation marks.
+	Quoted bool
+}
+
+// Place is where the need is decided.
+func (n need) Place() Place {
+	if n.Kind == NeedPlan {
+		return Place{Kind: KindPlan, ID: string(n.TaskID)}
+	}
+	return Place{Kind: KindEscalation, ID: string(n.TaskID), Seq: n.Seq}
+}
+
+// rank puts what stands still for longest and weighs most first.
+func (n need) rank() int {
+	switch {
+	case n.Kind == NeedEscalation && n.Severity == amp.Critical:
+		return 0
+	case n.Kind == NeedEscalation && n.Severity == amp.Warning:
+		return 1
+	case n.Kind == NeedQuestion:
+		return 2
+	case n.Kind == NeedHeld, n.Kind == NeedFailed:
+		return 3
+	case n.Kind == NeedEscalation:
+		return 4
+	}
+	return 5
+}
+
+func compareNeeds(a, b need) int {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Kind, b.Kind))
+}
+
+// facts are what the index knows of one task.
+type facts struct {
+	status amp.Status
+	needs  []need
+	// match is what a filter is compared with, in lower case.
+	match   string
+	running bool
+	waiting bool
+}
+
+// index is what screens count and list of a board. It follows the board task by task, so that its cost does not depend
+// on how many tasks there are.
+type index struct {
+	// Needs are what waits for the admin, the gravest first.
+	Needs []need
+	// Inbox and Plans count the needs of the two screens.
+	Inbox, Plans int
+	// ByStatus counts tasks.
+	ByStatus map[amp.Status]int
+	// Running are the tasks with a turn at work, Waiting those with a command in its undo time.
+	Running, Waiting map[amp.TaskID]bool
+	// Oldest is when the need that waits longest came, zero without needs.
+	Oldest time.Time
+	// Version grows with every change.
+	Version uint64
+	// Epoch grows when everything was built anew, so that nothing drawn before is valid.
+	Epoch uint64
+
+	tasks map[amp.TaskID]*facts
+}
+
+func newIndex(b *amp.Board, gone map[uint64]bool) *index {
+	x := &index{}
+	x.rebuild(b, gone)
+	return x
+}
+
+// rebuild reads the whole board.
+func (x *index) rebuild(b *amp.Board, gone map[uint64]bool) {
+	*x = index{
+		Epoch: x.Epoch + 1, Version: x.Version + 1, ByStatus: map[amp.Status]int{}, Running: map[amp.TaskID]bool{},
+		Waiting: map[amp.TaskID]bool{}, tasks: make(map[amp.TaskID]*facts, len(b.Tasks)),
+	}
+	for _, id := range b.Order {
+		f := newFacts(b.Tasks[id], gone)
+		x.count(id, f, 1)
+		x.tasks[id] = f
+		x.Needs = append(x.Needs, f.needs...)
+	}
+	slices.SortFunc(x.Needs, compareNeeds)
+	x.age()
+}
+
+// age finds the oldest need; it is asked for only when needs came or went.
+func (x *index) age() {
+	x.Oldest = time.Time{}
+	for i := range x.Needs {
+		if at := x.Needs[i].At; x.Oldest.IsZero() || at.Before(x.Oldest) {
+			x.Oldest = at
+		}
+	}
+}
+
+// touch reads one task anew.
+func (x *index) touch(t *amp.Task, gone map[uint64]bool) {
+	f := newFacts(t, gone)
+	x.Version++
+	old := x.tasks[t.ID]
+	if old != nil {
+		x.count(t.ID, old, -1)
+	}
+	x.tasks[t.ID] = f
+	x.count(t.ID, f, 1)
+	if old != nil && slices.Equal(old.needs, f.needs) {
+		return
+	}
+	if old != nil {
+		for _, n := range old.needs {
+			if i, ok := slices.BinarySearchFunc(x.Needs, n, compareNeeds); ok {
+				x.Needs = slices.Delete(x.Needs, i, i+1)
+			}
+		}
+	}
+	for _, n := range f.needs {
+		i, _ := slices.BinarySearchFunc(x.Needs, n, compareNeeds)
+		x.Needs = slices.Insert(x.Needs, i, n)
+	}
+	x.age()
+}
+
+func (x *index) count(id amp.TaskID, f *facts, by int) {
+	x.ByStatus[f.status] += by
+	for _, n := range f.needs {
+		if n.Kind == NeedPlan {
+			x.Plans += by
+		} else {
+			x.Inbox += by
+		}
+	}
+	set(x.Running, id, f.running && by > 0)
+	set(x.Waiting, id, f.waiting && by > 0)
+}
+
+func set(m map[amp.TaskID]bool, id amp.TaskID, on bool) {
+	if on {
+		m[id] = true
+	} else {
+		delete(m, id)
+	}
+}
+
+// Match returns the text that a filter on tasks is compared with.
+func (x *index) Match(id amp.TaskID) string {
+	if f := x.tasks[id]; f != nil {
+		return f.match
+	}
+	return ""
+}
+
+// Count sums tasks over statuses.
+func (x *index) Count(statuses ...amp.Status) int {
+	n := 0
+	for _, s := range statuses {
+		n += x.ByStatus[s]
+	}
+	return n
+}
+
+func newFacts(t *amp.Task, gone map[uint64]bool) *facts {
+	f := &facts{status: t.Status, running: t.Turn != nil, waiting: len(t.Waiting) > 0}
+	f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(t.Status), t.Title, withWhom(t), riskOf(t)}, " "))
+	for _, n := range needsOf(t) {
+		n.ID = string(n.Kind) + seqName(n.Seq)
+		if !gone[n.Seq] {
+			f.needs = append(f.needs, n)
+		}
+	}
+	return f
+}
+
+// needsOf are what of a task waits for the admin.
+func needsOf(t *amp.Task) []need {
+	if t.Status.Ended() {
+		return nil
+	}
+	var out []need
+	for i := range t.Escalations {
+		if s := &t.Escalations[i]; s.Open() {
+			out = append(out, need{
+				Kind: NeedEscalation, TaskID: t.ID, Seq: s.Seq, At: s.At, Severity: s.Severity,
+				What: string(s.Type), Text: s.Description, Quoted: s.From != amp.Coordinator && s.From != amp.System,
+			})
+		}
+	}
+	for i := range t.Questions {
+		q := &t.Questions[i]
+		out = append(out, need{
+			Kind: NeedQuestion, TaskID: t.ID, Seq: q.Seq, At: q.At, What: string(q.Type), Text: q.Request,
+			Quoted: true,
+		})
+	}
+	if t.Status == amp.Held && t.Hold != nil {
+		out = append(out, need{Kind: NeedHeld, TaskID: t.ID, Seq: t.Hold.Seq, At: t.Since, What: "held", Text: t.Hold.Why})
+	}
+	if t.Status == amp.AwaitingApproval && t.Plan != nil && !hasWaiting(t, amp.Approve, amp.Reject) {
+		out = append(out, need{
+			Kind: NeedPlan, TaskID: t.ID, Seq: t.PlanSeq, At: t.Since,
+			What: "plan r" + strconv.Itoa(t.Plan.Revision), Text: planLine(t.Plan),
+		})
+	}
+	for _, n := range t.Failed {
+		out = append(out, need{
+			Kind: NeedFailed, TaskID: t.ID, Seq: n.Seq, At: t.LastAt, What: "not done",
+			Text: string(n.Command) + " was not carried out: " + n.Why,
+		})
+	}
+	return out
+}
+
+// hasWaiting reports whether one of the commands waits for the end of its undo time.
+func hasWaiting(t *amp.Task, names ...amp.CommandName) bool {
+	return slices.ContainsFunc(t.Waiting, func(w amp.Waiting) bool { return slices.Contains(names, w.Command.Command) })
+}
+
+func planLine(p *amp.Plan) string {
+	risk := string(p.RiskLevel)
+	if p.RiskLevel == amp.High {
+		risk = "HIGH"
+	}
+	return risk + ", " + plural(len(p.Subtasks), "subtask") + ", " + p.Title
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}

@@ -1,0 +1,407 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"arbiter/amp"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// fewChanges is how many changes stand on top before d shows all.
+const fewChanges = 4
+
+// Render draws the plan: two rows of facts, then the parts, those that an approval binds in full.
+func (p *planPage) Render(w, h int) *ui.Block {
+	e := p.e
+	p.left = -1
+	b := ui.NewBlock(e.Theme, w)
+	t := p.task()
+	if t == nil {
+		return b.Say(theme.Muted, "  There is no task "+string(p.id)+" any more. esc goes back.").Fit(h)
+	}
+	b.Spread(p.title(t), e.statusText(t.Status, true)+" "+e.Age(t.Since)+" ")
+	if t.Plan == nil {
+		return p.empty(b, t).Fit(h)
+	}
+	e.desk.reading(p.id).look(e.Now)
+	b.Spread(" "+ui.Safe(planFacts(t)), e.riskText(t.Plan.RiskLevel)+" ")
+	p.bodyTop = b.Height()
+	room := max(h-b.Height(), 0)
+	lw, rw, two := ui.Split(w, 0.42, 50, 60)
+	if w < 120 || p.zoomed {
+		two = false
+	}
+	if !two {
+		part := p.view.show(p.body(t, w, false), room)
+		if p.markSeen(t, w) { // the marks of this very frame
+			part = p.view.show(p.body(t, w, false), room)
+		}
+		return b.Append(part).Fit(h)
+	}
+	p.left = lw
+	left := p.view.show(p.body(t, lw, true), room)
+	right := p.detail(t, rw).Fit(room)
+	rows, whole := p.markSeen(t, lw), p.markDetail(room)
+	if rows || whole {
+		left = p.view.show(p.body(t, lw, true), room)
+	}
+	return b.Append(ui.Beside(left, right)).Fit(h)
+}
+
+// empty says why there is no plan yet.
+func (p *planPage) empty(b *ui.Block, t *amp.Task) *ui.Block {
+	b.Blank(1).Say(theme.Muted, "  There is no plan yet: the task is "+statusWord(t.Status)+".")
+	if t.Wish != nil {
+		b.Blank(1).Rule("Wish", "").Quote(2, t.Wish.Text, 8)
+	}
+	if t.Guidance != "" {
+		b.Rule("Guidance for the next revision", "").Quote(2, t.Guidance, 6)
+	}
+	return b
+}
+
+// riskText is the risk as the bar writes it.
+func (e *env) riskText(r amp.RiskLevel) string {
+	if r == amp.High {
+		return "risk " + e.Theme.S(theme.Danger, "HIGH")
+	}
+	return "risk " + string(r)
+}
+
+// body is the column that the cursor walks through. With a detail pane beside it the contract stands there.
+func (p *planPage) body(t *amp.Task, w int, beside bool) *column {
+	c := p.e.newColumn(w)
+	changes := p.changes()
+	if !beside || p.allChanges {
+		p.changed(c, t, changes)
+	}
+	if !beside {
+		p.contract(c.Block, t)
+	}
+	p.subtasks(c, t, changes, w)
+	p.criteria(c, t, changes)
+	p.whyRisk(c.Block, t)
+	p.revisions(c.Block)
+	if !beside {
+		p.says(c.Block, t)
+	}
+	if h := p.view.h; !beside && (h == 0 || c.Height() < h || p.e.sheet == nil) {
+		p.decideRows(c)
+	}
+	return c
+}
+
+// changed is the delta to the revision before, on top: a re-approval asks about it and binds the whole.
+func (p *planPage) changed(c *column, t *amp.Task, changes []planChange) {
+	if t.Plan.Revision < 2 {
+		return
+	}
+	b, now := c.Block, t.Plan.Revision
+	from := p.before()
+	if past := p.e.desk.past(p.id); from == nil {
+		text := "the revision before is being read"
+		switch {
+		case past.err != nil:
+			text = "the revision before could not be read: " + past.err.Error()
+		case past.upTo > 0:
+			text = "no revision before this one is in the journal"
+		}
+		b.Rule("Changed", "").Say(theme.Muted, "  "+text)
+		return
+	}
+	b.Rule(fmt.Sprintf("Changed r%d→r%d", from.Revision, now), plural(len(changes), "change"))
+	if len(changes) == 0 {
+		b.Say(theme.Muted, "  nothing that an approval binds")
+	}
+	for i, ch := range changes {
+		if !p.allChanges && i == fewChanges {
+			b.Say(theme.Muted, fmt.Sprintf("  and %d more, d shows them", len(changes)-i))
+			break
+		}
+		p.e.changeRow(b, ch, p.allChanges)
+	}
+}
+
+// changeRow is one change; whole wraps it, else it is one row.
+func (e *env) changeRow(b *ui.Block, ch planChange, whole bool) {
+	role := map[string]theme.Role{"+": theme.Added, "−": theme.Removed}[ch.Sign]
+	head := "  " + ch.Sign + " " + ui.Pad(ch.What, 16) + " "
+	text := ui.Safe(ch.Text)
+	if !whole {
+		b.Add(e.Theme.S(role, ui.Cut(head+text, b.Width())))
+		return
+	}
+	for i, l := range ui.Wrap(text, max(b.Width()-21, 10)) {
+		if i > 0 {
+			head = strings.Repeat(" ", 21)
+		}
+		b.Add(e.Theme.S(role, head+l))
+	}
+}
+
+// contract is what an approval binds besides the steps.
+func (p *planPage) contract(b *ui.Block, t *amp.Task) {
+	pl := t.Plan
+	b.Rule("Contract", "content "+hashEnds(pl.Hash))
+	base := pl.BaseBranch + "@" + short(pl.BaseCommit)
+	b.Field(7, "branch", ui.Safe(pl.Branch)+p.e.Theme.S(theme.Muted, "  from ")+ui.Safe(base))
+	if b.Width() >= 60 || p.left >= 0 {
+		b.Field(7, "repo", ui.Safe(ui.CutLeft(ui.Safe(pl.Repo), max(b.Width()-12, 8))))
+	}
+	paths := strings.Join(pl.AllowedPaths, "  ")
+	if paths == "" {
+		paths = p.e.Theme.S(theme.Danger, "! every file may change: no paths are named")
+		b.Field(7, "paths", paths)
+	} else {
+		b.Field(7, "paths", ui.Safe(paths))
+	}
+	if len(pl.ForbiddenActions) > 0 {
+		b.Field(7, "forbid", ui.Safe(strings.Join(pl.ForbiddenActions, " · ")))
+	}
+	if tech := techs(pl.TechConstraints); len(tech) > 0 {
+		b.Field(7, "tech", ui.Safe(strings.Join(tech, " · ")))
+	}
+	if len(pl.Checks) > 0 {
+		b.Field(7, "checks", ui.Safe(strings.Join(argvs(pl.Checks), " · ")))
+	}
+}
+
+// hashEnds is the head and the tail of a content hash: "9f3c71d0 … 5be2a91c".
+func hashEnds(h string) string {
+	if len(h) <= 16 {
+		return h
+	}
+	return h[:8] + " … " + h[len(h)-8:]
+}
+
+// subtasks are the steps in order, each with its read mark.
+func (p *planPage) subtasks(c *column, t *amp.Task, changes []planChange, w int) {
+	pl, th, r := t.Plan, p.e.Theme, p.e.desk.reading(p.id)
+	n := len(pl.Subtasks)
+	read := n - len(r.unread(pl))
+	share := 1.0
+	if n > 0 {
+		share = float64(read) / float64(n)
+	}
+	c.Rule("Subtasks  "+agentOf(t, amp.Executor)+", reviewed by "+agentOf(t, amp.Reviewer),
+		fmt.Sprintf("read %d/%d %s", read, n, ui.Gauge(th, 5, share)))
+	for i, s := range pl.Subtasks {
+		id := "s" + strconv.Itoa(i)
+		c.item(id, func() {
+			row, open := p.subtaskRow(s, i, id, changes, w)
+			c.Add(row)
+			if open {
+				c.Quote(5, s.Description, 0)
+			}
+		})
+	}
+}
+
+// subtaskRow is the first row of a subtask; open says that its whole text follows.
+func (p *planPage) subtaskRow(s amp.Subtask, i int, id string, changes []planChange, w int) (row string, open bool) {
+	th := p.e.Theme
+	mark := th.Signs.Open
+	if p.e.desk.reading(p.id).has(s) {
+		mark = th.S(theme.Good, th.Signs.Yes)
+	}
+	tag := ""
+	if k := slices.IndexFunc(changes, func(ch planChange) bool { return ch.Subtask == i }); k >= 0 {
+		tag = th.S(theme.Time, changes[k].Sign+" "+map[bool]string{true: "new", false: "changed"}[changes[k].Sign == "+"])
+	}
+	tail := fmt.Sprintf(" ~%-4d %s ", s.EstimatedLines, ui.Pad(tag, 9))
+	if w < 70 {
+		tail = fmt.Sprintf(" ~%-4d", s.EstimatedLines)
+	}
+	open = p.open[subtaskKey(s)]
+	text := ui.Safe(firstLine(s.Description))
+	head := ui.Gutter(th, p.view.id == id) + ui.Pad("S"+strconv.Itoa(i+1), 3) + mark + " "
+	if p.view.id == id {
+		text = th.S(theme.Strong, text)
+	}
+	return ui.Spread(head+text, tail, w), open
+}
+
+// fits reports whether the folded row shows the whole text.
+func (p *planPage) fits(s amp.Subtask, w int) bool {
+	tail := 17
+	if w < 70 {
+		tail = 6
+	}
+	return !strings.Contains(strings.TrimSpace(s.Description), "\n") && ui.Width(ui.Safe(s.Description))+7+tail+1 < w
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// markSeen marks what the last frame showed in full. A subtask that is longer than the screen counts when its end was
+// reached from its beginning.
+func (p *planPage) markSeen(t *amp.Task, w int) (changed bool) {
+	if p.e.sheet != nil { // behind a bar nobody reads on
+		return false
+	}
+	r := p.e.desk.reading(p.id)
+	before := len(r.unread(t.Plan))
+	for i, s := range t.Plan.Subtasks {
+		k := slices.IndexFunc(p.view.items, func(it columnItem) bool { return it.id == "s"+strconv.Itoa(i) })
+		if k < 0 {
+			continue
+		}
+		it := p.view.items[k]
+		if whole := p.open[subtaskKey(s)] || p.fits(s, w); !whole {
+			continue
+		}
+		if p.view.visible(it) {
+			r.saw(s)
+			continue
+		}
+		if it.to-it.from > p.view.h {
+			r.scrolled(s, p.view.top-it.from, p.view.top+p.view.h-it.from, it.to-it.from)
+		}
+	}
+	return len(r.unread(t.Plan)) != before
+}
+
+// markDetail marks the subtask whose whole text the detail pane shows.
+func (p *planPage) markDetail(room int) (changed bool) {
+	s, _, ok := p.subtask()
+	r := p.e.desk.reading(p.id)
+	if !ok || p.e.sheet != nil || p.detailRows > room || r.has(s) {
+		return false
+	}
+	r.saw(s)
+	return r.has(s)
+}
+
+// criteria are the acceptance criteria in full: they are what the result is judged by.
+func (p *planPage) criteria(c *column, t *amp.Task, changes []planChange) {
+	th := p.e.Theme
+	c.Rule(fmt.Sprintf("Acceptance criteria %d", len(t.Plan.AcceptanceCriteria)), "")
+	for i, text := range t.Plan.AcceptanceCriteria {
+		id := "c" + strconv.Itoa(i)
+		tag := ""
+		if slices.ContainsFunc(changes, func(ch planChange) bool { return ch.Criterion == i }) {
+			tag = th.S(theme.Added, "+ new") + " "
+		}
+		c.item(id, func() {
+			head := ui.Gutter(th, p.view.id == id) + ui.Pad(strconv.Itoa(i+1), 2)
+			for j, l := range ui.Wrap(ui.Safe(text), max(c.Width()-12, 8)) {
+				if j > 0 {
+					head, tag = "    ", ""
+				}
+				c.Spread(head+l, tag)
+			}
+		})
+	}
+}
+
+// whyRisk are the facts that the risk comes from, as far as the plan says them.
+func (p *planPage) whyRisk(b *ui.Block, t *amp.Task) {
+	pl := t.Plan
+	b.Rule("Why "+string(pl.RiskLevel), "")
+	row := func(loud bool, text string) {
+		sign, role := p.e.Theme.Signs.Dot, theme.Text
+		if loud {
+			sign, role = "!", theme.Time
+		}
+		b.Para(2, p.e.Theme.S(role, sign)+" "+ui.Safe(text))
+	}
+	if t.Wish != nil && t.Wish.Risk != "" && t.Wish.Risk != amp.Low {
+		row(true, "the wish asks for at least "+string(t.Wish.Risk))
+	}
+	if len(pl.AllowedPaths) == 0 {
+		row(true, "no paths are named: every file may change")
+	}
+	for i, s := range pl.Subtasks {
+		if word := removalWord(s.Description); word != "" {
+			row(true, fmt.Sprintf("S%d says «%s»", i+1, word))
+		}
+	}
+	if len(pl.Checks) == 0 {
+		row(false, "no checks of its own: those of the repository run")
+	}
+	row(false, ui.Safe(pl.Author)+" chose "+string(pl.RiskLevel)+"; a planner may raise the risk of the wish, never lower it")
+}
+
+// removalWord is a word of a text that speaks of taking something away, "" for none.
+func removalWord(s string) string {
+	for f := range strings.FieldsSeq(strings.ToLower(s)) {
+		f = strings.Trim(f, ".,;:()«»\"'`")
+		switch f {
+		case "delete", "deletes", "remove", "removes", "drop", "drops", "migrate", "migrates", "rename", "renames", "truncate", "purge":
+			return f
+		}
+	}
+	return ""
+}
+
+// revisions are the revisions before, with why they were sent back.
+func (p *planPage) revisions(b *ui.Block) {
+	plans := p.e.desk.past(p.id).facts(p.task()).plans
+	if len(plans) < 2 {
+		return
+	}
+	b.Rule("Revisions", "")
+	for _, r := range plans {
+		text := fmt.Sprintf("r%d %s by %s", r.plan.Revision, p.e.Clock(r.entry.At), ui.Safe(r.plan.Author))
+		if r.reject != nil {
+			text += " · rejected by " + ui.Safe(r.reject.By) + ": " + ui.Quote(p.e.Theme, r.reject.Note)
+		}
+		b.Para(2, text)
+	}
+}
+
+// says is the planner's own reasoning, quoted.
+func (p *planPage) says(b *ui.Block, t *amp.Task) {
+	if t.Plan.Description != "" {
+		b.Rule("Description", "").Quote(2, t.Plan.Description, 12)
+	}
+	if t.Plan.Reasons != "" {
+		b.Rule(ui.Safe(t.Plan.Author)+" says", "").Quote(2, t.Plan.Reasons, 12)
+	}
+}
+
+// decideRows say what can be decided now, and what is off and why.
+func (p *planPage) decideRows(c *column) {
+	th := p.e.Theme
+	facts := ""
+	if why := p.approveOff(); why != "" {
+		facts = "A is off: " + why
+	}
+	c.Rule("Decide", facts)
+	key := func(k, text string, off bool) string {
+		if off {
+			return th.S(theme.Disabled, k+" "+text)
+		}
+		return th.S(theme.Key, k) + " " + text
+	}
+	c.Add("  " + key("A", "approve…", facts != "") + "   " + key("R", "reject with reason…", p.off(amp.Reject) != "") + "   " +
+		key("E", "edit in $EDITOR", p.off(amp.Revise) != ""))
+}
+
+// detail is the right pane: the part under the cursor in full, the delta, the contract.
+func (p *planPage) detail(t *amp.Task, w int) *ui.Block {
+	b := ui.NewBlock(p.e.Theme, w)
+	changes := p.changes()
+	switch s, i, ok := p.subtask(); {
+	case ok:
+		b.Rule(fmt.Sprintf("S%d %s", i+1, s.SubtaskID), fmt.Sprintf("~%d lines", s.EstimatedLines)).Quote(2, s.Description, 0)
+	default:
+		if text, i, ok := p.criterion(); ok {
+			b.Rule(fmt.Sprintf("Criterion %d", i+1), "").Quote(2, text, 0)
+		}
+	}
+	p.detailRows = b.Height()
+	if !p.allChanges {
+		c := &column{Block: b}
+		p.changed(c, t, changes)
+	}
+	p.contract(b, t)
+	p.says(b, t)
+	return b
+}

@@ -1,0 +1,303 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/amp"
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+const plansSort = "plans.sort"
+
+func plansKind() pageKind {
+	return pageKind{
+		Kind: KindPlans, Tab: "4", Title: "Plans",
+		Badge: func(e *env) string {
+			if e.Index.Plans == 0 {
+				return ""
+			}
+			return e.Theme.Signs.Status(string(amp.AwaitingApproval)) + strconv.Itoa(e.Index.Plans)
+		},
+		Make: func(e *env, _ Place) page { return newPlansPage(e) },
+		Deeds: func(e *env) []deed {
+			return []deed{{Action: action.Action{
+				ID: plansSort, Scope: string(KindPlans), Title: "oldest or newest first", Short: "sort",
+				Keys: []string{"s"}, Rank: 20,
+			}}}
+		},
+	}
+}
+
+// planRow is one plan of the list: it waits for a decision, or a decision on it waits for the end of its undo time.
+type planRow struct {
+	id   amp.TaskID
+	wait bool
+	at   time.Time
+}
+
+// plansPage lists the plans that wait for the admin.
+type plansPage struct {
+	e      *env
+	rows   []planRow
+	list   *ui.List
+	newest bool
+	search listFilter
+	cols   *ui.Columns
+	colsW  int
+	top    int
+	left   int
+}
+
+func newPlansPage(e *env) *plansPage {
+	p := &plansPage{e: e, left: -1, search: newListFilter()}
+	p.list = ui.NewList(e.Theme, ui.Source{
+		Len:     func() int { return len(p.rows) },
+		ID:      func(i int) string { return string(p.rows[i].id) },
+		Version: func(i int) uint64 { return p.version(p.rows[i]) },
+		Lines:   func(i, w int, selected bool) []ui.Line { return []ui.Line{p.line(p.rows[i], w, selected)} },
+		Live:    func(i int) string { return p.when(p.rows[i]) },
+	})
+	p.rebuild()
+	return p
+}
+
+func (p *plansPage) version(r planRow) uint64 {
+	if t := p.e.Board.Task(r.id); t != nil {
+		return t.LastSeq
+	}
+	return 0
+}
+
+// rebuild lists the plans anew. There are few: tasks that wait for their admin.
+func (p *plansPage) rebuild() {
+	e := p.e
+	p.rows = p.rows[:0]
+	add := func(r planRow) {
+		if t := e.Board.Task(r.id); t != nil && t.Plan != nil && p.search.keeps(e.Index.Match(r.id)) {
+			p.rows = append(p.rows, r)
+		}
+	}
+	for _, n := range e.Index.Needs {
+		if n.Kind == NeedPlan {
+			add(planRow{id: n.TaskID, at: n.At})
+		}
+	}
+	for id := range e.Index.Waiting {
+		t := e.Board.Task(id)
+		if t.Status == amp.AwaitingApproval && hasWaiting(t, amp.Approve, amp.Reject) {
+			add(planRow{id: id, wait: true, at: t.Since})
+		}
+	}
+	slices.SortFunc(p.rows, func(a, b planRow) int {
+		c := a.at.Compare(b.at)
+		if c == 0 {
+			c = strings.Compare(string(a.id), string(b.id))
+		}
+		if p.newest {
+			return -c
+		}
+		return c
+	})
+}
+
+func (p *plansPage) columns(w int) *ui.Columns {
+	if p.cols == nil || p.colsW != w {
+		p.colsW = w
+		p.cols = ui.NewColumns(p.e.Theme, w,
+			ui.Column{Title: "TASK", Width: 10, Keep: 10},
+			ui.Column{Title: "REV", Width: 4, Keep: 6},
+			ui.Column{Title: "RISK", Width: 6, Keep: 8},
+			ui.Column{Title: "TITLE", Width: 12, Flex: true, Keep: 9},
+			ui.Column{Title: "BY", Width: 9, Keep: 4},
+			ui.Column{Title: "READ", Width: 5, Keep: 3},
+			ui.Column{Title: "WAITS", Width: 11, Right: true, Keep: 7})
+	}
+	return p.cols
+}
+
+func (p *plansPage) line(r planRow, w int, selected bool) ui.Line {
+	t := p.e.Board.Task(r.id)
+	if t == nil || t.Plan == nil {
+		return ui.Line{}
+	}
+	risk := ui.Cell{Text: string(t.Plan.RiskLevel)}
+	if t.Plan.RiskLevel == amp.High {
+		risk = ui.Cell{Text: "HIGH", Role: theme.Danger}
+	}
+	n := len(t.Plan.Subtasks)
+	return p.columns(w).Row(selected,
+		ui.Cell{Text: string(t.ID)}, ui.Cell{Text: rev(t)}, risk, ui.Cell{Text: t.Title}, ui.Cell{Text: t.Plan.Author},
+		ui.Cell{Text: fmt.Sprintf("%d/%d", n-len(p.e.desk.reading(r.id).unread(t.Plan)), n), Role: theme.Muted},
+		ui.Cell{Live: true})
+}
+
+// when is how long a plan has waited, or how long the decision on it still can be taken back.
+func (p *plansPage) when(r planRow) string {
+	t := p.e.Board.Task(r.id)
+	if t == nil {
+		return ""
+	}
+	if !r.wait {
+		return ui.PadLeft(p.e.Age(r.at), 11)
+	}
+	for _, w := range t.Waiting {
+		if w.Command.Command == amp.Approve || w.Command.Command == amp.Reject {
+			p.e.Tick()
+			return ui.PadLeft(string(w.Command.Command)+" "+ui.Clock(w.Due.Sub(p.e.Now)), 11)
+		}
+	}
+	return ""
+}
+
+// Update handles one message.
+func (p *plansPage) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		p.list.Forget() // read marks may have changed
+	case changedMsg:
+		p.e.desk.follow(msg)
+		p.rebuild()
+	case clickMsg:
+		p.list.Click(msg.Y - p.top)
+	case wheelMsg:
+		p.list.Move(msg.By)
+	case intent:
+		switch {
+		case moveList(p.list, msg.ID):
+		case msg.ID == openItem:
+			if id := p.Subject(); id != "" {
+				return p.e.Go(Place{Kind: KindPlan, ID: string(id)})
+			}
+		case msg.ID == filterList:
+			p.search.begin()
+		case msg.ID == plansSort:
+			p.newest = !p.newest
+			p.rebuild()
+		}
+	}
+	return nil
+}
+
+// Typing reports whether a filter is typed.
+func (p *plansPage) Typing() bool { return p.search.typing }
+
+// Key types the filter.
+func (p *plansPage) Key(k tea.KeyMsg) tea.Cmd {
+	if p.search.key(k) {
+		p.rebuild()
+	}
+	return nil
+}
+
+// Hints are the keys while a filter is typed.
+func (p *plansPage) Hints() []ui.KeyHint { return filterHints }
+
+// Back leaves the filter.
+func (p *plansPage) Back() bool {
+	if p.search.clear() {
+		p.rebuild()
+		return true
+	}
+	return false
+}
+
+// Scopes are those of the list.
+func (p *plansPage) Scopes() []string { return []string{string(KindPlans)} }
+
+// Title names the page.
+func (p *plansPage) Title() string { return "plans" }
+
+// Subject is the task under the cursor.
+func (p *plansPage) Subject() amp.TaskID {
+	if _, i, ok := p.list.Cursor(); ok {
+		return p.rows[i].id
+	}
+	return ""
+}
+
+// Copy gives the task id and the content hash.
+func (p *plansPage) Copy() (id, text string) {
+	t := p.e.Board.Task(p.Subject())
+	if t == nil || t.Plan == nil {
+		return "", ""
+	}
+	return string(t.ID), t.Plan.Hash
+}
+
+// Divide is the column between the panes.
+func (p *plansPage) Divide() int { return p.left }
+
+// Render draws the list, on a wide screen with the plan under the cursor.
+func (p *plansPage) Render(w, h int) *ui.Block {
+	e := p.e
+	p.left = -1
+	lw, rw, two := ui.Split(w, 0.55, 60, 50)
+	if w < 120 {
+		lw, two = w, false
+	}
+	b := ui.NewBlock(e.Theme, lw)
+	order := "oldest first"
+	if p.newest {
+		order = "newest first"
+	}
+	b.Rule(fmt.Sprintf("Plans %d", len(p.rows)), order+" "+e.Theme.Signs.Sort)
+	p.search.row(e, b)
+	if len(p.rows) == 0 {
+		p.nothing(b)
+		return p.beside(b.Fit(h), nil, h, lw)
+	}
+	b.Add(p.columns(lw).Head())
+	p.top = b.Height()
+	b.Append(p.list.Render(lw, max(h-b.Height(), 0)))
+	if !two {
+		return b.Fit(h)
+	}
+	right := ui.NewBlock(e.Theme, rw)
+	if t := e.Board.Task(p.Subject()); t != nil && t.Plan != nil {
+		planPreview(e, right, t)
+	}
+	return p.beside(b, right, h, lw)
+}
+
+func (p *plansPage) beside(left, right *ui.Block, h, lw int) *ui.Block {
+	if right == nil {
+		return left.Fit(h)
+	}
+	p.left = lw
+	return ui.Beside(left.Fit(h), right.Fit(h)).Fit(h)
+}
+
+func (p *plansPage) nothing(b *ui.Block) {
+	if p.search.query != "" {
+		b.Blank(1).Say(theme.Muted, "  No plan matches. esc clears the filter.")
+		return
+	}
+	b.Blank(1).Say(theme.Muted, "  No plan waits for you.")
+	if n := p.e.Index.Count(amp.Drafting); n > 0 {
+		b.Say(theme.Muted, "  "+plural(n, "task")+" in drafting: a plan will come.")
+	}
+}
+
+// planPreview is a plan in short; reading it is done on its own page.
+func planPreview(e *env, b *ui.Block, t *amp.Task) {
+	pl := t.Plan
+	b.RuleStyled(e.Theme.S(theme.Title, string(t.ID)+" "+rev(t)), e.riskText(pl.RiskLevel))
+	b.Para(2, ui.Safe(t.Title)).Para(2, ui.Safe(planFacts(t)))
+	(&planPage{e: e, id: t.ID, left: -1}).contract(b, t)
+	b.Rule("Subtasks", "read "+fmt.Sprintf("%d/%d", len(pl.Subtasks)-len(e.desk.reading(t.ID).unread(pl)), len(pl.Subtasks)))
+	for i, s := range pl.Subtasks {
+		b.Spread(fmt.Sprintf("  S%-2d %s", i+1, ui.Safe(firstLine(s.Description))), fmt.Sprintf("~%d ", s.EstimatedLines))
+	}
+	b.Rule(fmt.Sprintf("Acceptance criteria %d", len(pl.AcceptanceCriteria)), "")
+	for i, c := range pl.AcceptanceCriteria {
+		b.Para(2, strconv.Itoa(i+1)+" "+ui.Safe(c))
+	}
+}

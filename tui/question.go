@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"arbiter/amp"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// questionOf is the question that a need is about, nil when it was answered.
+func questionOf(n *need, t *amp.Task) *amp.QuestionState {
+	i := slices.IndexFunc(t.Questions, func(q amp.QuestionState) bool { return q.Seq == n.Seq })
+	if i < 0 {
+		return nil
+	}
+	return &t.Questions[i]
+}
+
+// lasting reports whether an answer would allow more than the one request: such answers are never given from here.
+func lasting(option string) bool {
+	o := strings.ToLower(option)
+	return strings.Contains(o, "always") || strings.Contains(o, "session") || strings.Contains(o, "forever") || strings.Contains(o, "remember")
+}
+
+func allows(option string) bool {
+	o := strings.ToLower(option)
+	return !lasting(o) && (strings.HasPrefix(o, "allow") || strings.HasPrefix(o, "approve") || strings.HasPrefix(o, "accept") || o == "yes" || o == "proceed")
+}
+
+func denies(option string) bool {
+	o := strings.ToLower(option)
+	return strings.HasPrefix(o, "den") || strings.HasPrefix(o, "reject") || strings.HasPrefix(o, "decline") || strings.HasPrefix(o, "abort") || o == "no" || o == "cancel"
+}
+
+// answering is the answer of a question that means what is asked for, nil when it offers none.
+func (e *env) answering(n *need, t *amp.Task, means func(string) bool) *proposal {
+	q := questionOf(n, t)
+	if q == nil || q.Type == amp.QuestionBudget {
+		return nil
+	}
+	i := slices.IndexFunc(q.Options, means)
+	if i < 0 {
+		return nil
+	}
+	p := answer(q, t, q.Options[i])
+	return &p
+}
+
+func answer(q *amp.QuestionState, t *amp.Task, option string) proposal {
+	return proposal{Command: amp.Answer, TaskID: t.ID, Args: amp.Args{Question: q.QuestionID, Option: option}}
+}
+
+// ownAnswer is an answer in the admin's own words; only a clarification takes one.
+func (e *env) ownAnswer(n *need, t *amp.Task) *proposal {
+	q := questionOf(n, t)
+	if q == nil || q.Type != amp.QuestionClarification {
+		return nil
+	}
+	p := answer(q, t, "")
+	return &p
+}
+
+// questionOptions are the answers of a question, or the new limits of a budget.
+func (e *env) questionOptions(n *need, t *amp.Task) []option {
+	q := questionOf(n, t)
+	if q == nil {
+		return nil
+	}
+	if q.Type == amp.QuestionBudget {
+		return e.budgetOptions(q, t)
+	}
+	var out []option
+	for _, text := range q.Options {
+		o := option{Text: text, note: "acts at once", prop: answer(q, t, text), off: e.Off()}
+		if lasting(text) {
+			o.off = "a lasting permission is not given from here"
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// budgetOptions are three steps up of the bound that was reached, the other bound, and the end.
+func (e *env) budgetOptions(q *amp.QuestionState, t *amp.Task) []option {
+	raise := func(b amp.Budget, text string) option {
+		return e.way(text, proposal{Command: amp.RaiseLimit, TaskID: t.ID, Args: amp.Args{Question: q.QuestionID, Limits: &b}})
+	}
+	var turns, wall []option
+	for _, n := range []int{5, 10, 25} {
+		turns = append(turns, raise(amp.Budget{Turns: t.Spent.Turns + n}, fmt.Sprintf("%d more turns: %d in all", n, t.Spent.Turns+n)))
+	}
+	for _, h := range []int{1, 2, 4} {
+		sec := t.Spent.WallSec + h*3600
+		wall = append(wall, raise(amp.Budget{WallSec: sec}, fmt.Sprintf("%d h more of work: %s in all", h, span(sec))))
+	}
+	out := append(turns, wall[0])
+	if strings.Contains(q.Request, "working time") { // the coordinator's own sentence
+		out = append(wall, turns[1])
+	}
+	return append(out, e.way("Stop the task", proposal{Command: amp.Terminate, TaskID: t.ID}))
+}
+
+// drawQuestion is the request, quoted, and who waits.
+func (e *env) drawQuestion(c *column, n *need, t *amp.Task) {
+	q := questionOf(n, t)
+	if q == nil {
+		return
+	}
+	who := q.Agent
+	if who == "" {
+		who = "the coordinator"
+	}
+	c.Rule(fmt.Sprintf("Question: %s  %s", q.Type, ui.Safe(titleOf(t))), ui.Safe(who)+" waits")
+	c.Quote(2, q.Request, 0)
+	where := "turn " + ui.Safe(q.TurnID)
+	if t.Turn != nil && t.Turn.Dir != "" {
+		where += " in " + ui.Safe(t.Turn.Dir)
+	}
+	if q.TurnID != "" {
+		c.Field(9, "asked in", where)
+	}
+	if q.Expires != nil {
+		e.Tick()
+		left := q.Expires.Sub(e.Now)
+		text := "in " + ui.Clock(left) + ": silence is never a yes"
+		if left <= 0 {
+			text = ui.Late(-left) + ": silence is never a yes"
+		}
+		c.Field(9, "expires", e.Theme.S(theme.Time, text))
+	}
+	spent := plural(t.Spent.Turns, "turn") + ", " + span(t.Spent.WallSec) + " of work so far"
+	if b := budgetOf(t.Limits); b != "" {
+		spent += "; bound " + b
+	}
+	c.Field(9, "spent", spent)
+}

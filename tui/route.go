@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// route hands a message to whom it belongs.
+func (m *model) route(msg tea.Msg) tea.Cmd {
+	if m.gate.ticked(msg) {
+		return nil
+	}
+	if cmd, ok := m.take(msg); ok {
+		return cmd
+	}
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+		m.env.Width, m.env.Height = m.w, m.h
+		m.gate.urgent()
+		if m.synced {
+			return m.nav.top().page.Update(shownMsg{})
+		}
+	case tea.KeyMsg:
+		m.gate.urgent()
+		return m.key(msg)
+	case tea.MouseMsg:
+		return m.mouse(tea.MouseEvent(msg))
+	case tea.ResumeMsg: // the program was stopped: the terminal forgot the mouse and may show anything
+		m.gate.urgent()
+		cmds := []tea.Cmd{tea.ClearScreen}
+		if m.env.Mouse {
+			cmds = append(cmds, tea.EnableMouseCellMotion)
+		}
+		return tea.Batch(cmds...)
+	}
+	return nil
+}
+
+// key handles a key message. Keys that a terminal sent together are taken one by one, unless somebody types.
+func (m *model) key(k tea.KeyMsg) tea.Cmd {
+	if k.Type != tea.KeyRunes || len(k.Runes) < 2 || k.Paste || m.sink() != nil {
+		return m.press(k)
+	}
+	var cmds []tea.Cmd
+	for i, r := range k.Runes {
+		if m.sink() != nil { // the first key opened something: what follows was typed before it was seen
+			cmds = append(cmds, m.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: k.Runes[i:]}))
+			break
+		}
+		cmds = append(cmds, m.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: k.Alt}))
+	}
+	return tea.Batch(cmds...)
+}
+
+// sink is who takes raw keys now, nil when keys are actions.
+func (m *model) sink() func(tea.KeyMsg) tea.Cmd {
+	if m.tooSmall() {
+		return nil
+	}
+	if m.overlay != nil {
+		return m.overlayKey
+	}
+	if s := m.env.sheet; s != nil {
+		return s.Key
+	}
+	if t, ok := m.nav.top().page.(typist); ok && t.Typing() {
+		return t.Key
+	}
+	return nil
+}
+
+func (m *model) press(k tea.KeyMsg) tea.Cmd {
+	if sink := m.sink(); sink != nil {
+		m.keys.Reset()
+		return sink(k)
+	}
+	if k.Paste {
+		m.env.Toast(theme.Time, "a paste does nothing here: open a text field first")
+		return nil
+	}
+	name := k.String()
+	if name == "esc" && m.env.busy != nil {
+		m.env.busy.cancel()
+		return nil
+	}
+	r := m.keys.Press(name, m.scopes()...)
+	switch {
+	case r.Action == nil:
+		return nil
+	case m.tooSmall() && r.Action.ID != quitBack && r.Action.ID != quitNow:
+		return nil
+	case r.Why != "":
+		m.env.Toast(theme.Time, r.Action.Title+" is off: "+r.Why)
+		return nil
+	}
+	return m.run(r.Action.ID)
+}
+
+// scopes are the action scopes that are valid now.
+func (m *model) scopes() []string {
+	s := m.nav.top().page.Scopes()
+	return append(s[:len(s):len(s)], action.Global)
+}
+
+// run does an action, whichever way a person chose it.
+func (m *model) run(id string) tea.Cmd {
+	if f := m.runs[id]; f != nil {
+		return f()
+	}
+	return m.nav.top().page.Update(intent{id})
+}
+
+const wheelRows = 3
+
+// mouse handles the mouse: it focuses, selects and scrolls.
+func (m *model) mouse(ev tea.MouseEvent) tea.Cmd {
+	if m.tooSmall() || m.overlay != nil {
+		return nil
+	}
+	if ev.IsWheel() {
+		by := wheelRows
+		switch ev.Button {
+		case tea.MouseButtonWheelUp:
+			by = -by
+		case tea.MouseButtonWheelDown:
+		default:
+			return nil
+		}
+		if y := ev.Y - m.zones.bodyTop; y >= 0 && y < m.zones.bodyRows {
+			m.gate.mark() // a wheel sends many: they share a frame
+			return m.nav.top().page.Update(wheelMsg{ev.X, y, by})
+		}
+		return nil
+	}
+	if ev.Action != tea.MouseActionPress || ev.Button != tea.MouseButtonLeft || m.env.sheet != nil {
+		return nil
+	}
+	m.gate.urgent()
+	if y := ev.Y - m.zones.bodyTop; y >= 0 && y < m.zones.bodyRows {
+		return m.nav.top().page.Update(clickMsg{ev.X, y})
+	}
+	if ev.Y == 0 {
+		if k, ok := m.zones.tabAt(ev.X); ok {
+			return m.env.Go(Place{Kind: k})
+		}
+	}
+	return nil
+}
+
+// layout is where things are on the screen, as the last frame drew them.
+type layout struct {
+	bodyTop, bodyRows int
+	header            string
+	tabs              []pageKind
+}
+
+// tabAt finds the tab drawn at a column of the header by its text.
+func (l *layout) tabAt(x int) (Kind, bool) {
+	for _, k := range l.tabs {
+		for _, mark := range []string{"[" + k.Tab + " ", " " + k.Tab + " " + k.Short, " " + k.Tab + " " + k.Title, "  " + k.Tab} {
+			i := strings.Index(l.header, mark)
+			if i < 0 {
+				continue
+			}
+			rest := l.header[i+len(mark):]
+			end := len(rest)
+			for _, stop := range []string{"  ", " [", "]"} {
+				if j := strings.Index(rest, stop); j >= 0 {
+					end = min(end, j)
+				}
+			}
+			from := ui.Width(l.header[:i])
+			if x > from && x <= from+ui.Width(mark)+ui.Width(rest[:end]) {
+				return k.Kind, true
+			}
+			break
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,45 @@
+package tui
+
+import (
+	"context"
+
+	"arbiter/amp"
+)
+
+// Session is the coordinator as a screen sees it: in process, over the socket, or scripted. Its methods are called
+// from several goroutines at once.
+type Session interface {
+	// Submit returns the entry of the command, or the refusal with what changed.
+	Submit(ctx context.Context, c amp.Command) (amp.Entry, error)
+	// Follow calls batch with the entries after seq, in order and without gaps, until ctx ends or batch fails.
+	Follow(ctx context.Context, after uint64, batch func([]amp.Entry) error) error
+	// Query reads one page: board, entries, diff, log, checklist, status. The Board of an answer is the caller's own.
+	Query(ctx context.Context, q amp.Query) (amp.Page, error)
+}
+
+// Config is what a program of the interface is started with. Only Session is required.
+type Config struct {
+	Session Session
+	// Admin is who decides at this screen; commands carry it.
+	Admin string
+	// ReadOnly takes all decisions away until the program ends.
+	ReadOnly bool
+	// Open is the screen to begin with: "inbox", a task id, an entry such as "#18140", or both, "T-2026-044#18140".
+	Open string
+	// Theme is "dark", "light", "high-contrast" or "mono"; empty asks the terminal.
+	Theme string
+	// ASCII draws signs in ASCII whatever the terminal can do.
+	ASCII bool
+	// Mouse turns the mouse on; off leaves selecting text to the terminal.
+	Mouse bool
+	// Keys replaces the keys of actions by action id.
+	Keys map[string][]string
+	// Explain turns an error into what happened, what it means and the next step; nil shows the error's own text.
+	Explain func(error) (what, means, next string)
+	// State is the folder for crash files; empty is a folder of the user's state directory.
+	State string
+	// Version is shown in the help.
+	Version string
+	// Hint is an optional line about the board: which key to press now. The demo shows it.
+	Hint func(b *amp.Board) string
+}

@@ -1,0 +1,367 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/amp"
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+func tasksKind() pageKind {
+	return pageKind{
+		Kind: KindTasks, Tab: "2", Title: "Tasks",
+		Count: func(e *env) string { return fmt.Sprint(len(e.Board.Tasks)) },
+		Make:  func(e *env, _ Place) page { return newTasksPage(e) },
+		Deeds: func(e *env) []deed {
+			return []deed{{Action: action.Action{
+				ID: "tasks.sort", Scope: string(KindTasks), Title: "sort by …", Short: "sort",
+				Keys: []string{"s"}, Rank: 20,
+			}}}
+		},
+	}
+}
+
+// sorting is one order of the list.
+type sorting struct {
+	name string
+	by   func(*amp.Task) sortKey
+}
+
+var sortings = []sorting{{"work", byWork}, {"id", byID}, {"activity", byActivity}, {"rejects", byRejects}}
+
+// previewDelay keeps a cursor that runs through the list from asking for every task on its way.
+const previewDelay = 120 * time.Millisecond
+
+// tasksPage is every task, filtered and sorted; on a wide screen with the timeline of the one under the cursor.
+type tasksPage struct {
+	e      *env
+	order  taskOrder
+	sort   int
+	list   *ui.List
+	filter *ui.Field
+	typing bool
+	query  string
+
+	cols   *ui.Columns
+	narrow *ui.Columns
+	colsW  int
+
+	detail  *taskPage
+	right   bool // the detail has the focus
+	left    int
+	listTop int
+}
+
+func newTasksPage(e *env) *tasksPage {
+	p := &tasksPage{e: e, filter: ui.NewField("filter"), left: -1}
+	p.order = taskOrder{by: sortings[0].by, keep: p.keeps}
+	p.order.rebuild(e.Board)
+	p.list = ui.NewList(e.Theme, ui.Source{
+		Len:     func() int { return len(p.order.keys) },
+		ID:      func(i int) string { return string(p.order.keys[i].id) },
+		Version: func(i int) uint64 { return e.Board.Task(p.order.keys[i].id).LastSeq },
+		Lines:   func(i, w int, selected bool) []ui.Line { return p.lines(e.Board.Task(p.order.keys[i].id), w, selected) },
+		Live:    func(i int) string { return p.live(e.Board.Task(p.order.keys[i].id)) },
+		Index:   func(id string) (int, bool) { return p.order.index(amp.TaskID(id)) },
+	})
+	return p
+}
+
+func (p *tasksPage) keeps(t *amp.Task) bool {
+	if p.query == "" {
+		return true
+	}
+	match := p.e.Index.Match(t.ID)
+	for word := range strings.FieldsSeq(p.query) {
+		if !strings.Contains(match, word) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *tasksPage) lines(t *amp.Task, w int, selected bool) []ui.Line {
+	if w < 60 {
+		if p.narrow == nil || p.colsW != w {
+			p.colsW = w
+			p.narrow = ui.NewColumns(p.e.Theme, w,
+				ui.Column{Title: "TASK", Width: 10, Keep: 8},
+				ui.Column{Title: "STATUS", Width: 12, Keep: 10},
+				ui.Column{Title: "TITLE", Width: 8, Flex: true, Keep: 9},
+				ui.Column{Title: "WITH", Width: 9, Keep: 4})
+		}
+		return []ui.Line{p.narrow.Row(selected, ui.Cell{Text: string(t.ID)}, ui.Cell{Styled: p.e.statusText(t.Status, false)},
+			ui.Cell{Text: titleOf(t)}, ui.Cell{Live: true})}
+	}
+	return p.e.taskLine(p.columns(w), t, selected)
+}
+
+func (p *tasksPage) columns(w int) *ui.Columns {
+	if p.cols == nil || p.colsW != w {
+		p.cols, p.colsW = taskColumns(p.e.Theme, w, 0), w
+	}
+	return p.cols
+}
+
+// live is the ACK countdown, or in the narrow list whichever says most: the countdown, the silence, or who has it.
+func (p *tasksPage) live(t *amp.Task) string {
+	if p.colsW >= 60 {
+		return p.e.ackText(t, 4)
+	}
+	switch {
+	case t.Status == amp.Locked:
+		return ui.PadLeft(rejectCell(t).Text, 9)
+	case len(t.Waiting) > 0:
+		return ui.PadLeft(p.e.ackText(t, 0), 9)
+	case len(t.Open) > 0 && !t.Status.Ended() && t.Status != amp.Suspended && p.e.Board.Stopped == nil:
+		o := dueFirst(t)
+		p.e.Tick()
+		left := o.Deadline().Sub(p.e.Now)
+		text := ui.Clock(left)
+		if left <= 0 {
+			text = p.e.Theme.S(theme.Alert, ui.Late(-left))
+		}
+		return ui.PadLeft(text, 9)
+	case t.Turn != nil && len(t.Questions) == 0:
+		return ui.PadLeft(p.e.silence(t.Turn.LastAt, true), 9)
+	}
+	return ui.PadLeft(ui.Safe(withWhom(t)), 9)
+}
+
+// Update handles one message.
+func (p *tasksPage) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case changedMsg:
+		p.order.follow(p.e.Board, msg)
+		if p.detail != nil {
+			return p.detail.Update(msg)
+		}
+	case shownMsg:
+		return p.follow()
+	case intent:
+		return p.intent(msg.ID)
+	case clickMsg:
+		if p.left >= 0 && msg.X > p.left && p.detail != nil {
+			p.right = true
+			msg.X -= p.left + 1
+			return p.detail.Update(msg)
+		}
+		p.right = false
+		p.list.Click(msg.Y - p.listTop)
+		return p.follow()
+	case wheelMsg:
+		if p.left >= 0 && msg.X > p.left && p.detail != nil {
+			msg.X -= p.left + 1
+			return p.detail.Update(msg)
+		}
+		p.list.Move(msg.By)
+		return p.follow()
+	case previewMsg:
+		if p.detail != nil && p.detail.id == msg.id {
+			return p.detail.load()
+		}
+	default: // an answer for the detail
+		if p.detail != nil {
+			return p.detail.Update(msg)
+		}
+	}
+	return nil
+}
+
+// twoPanes reports whether a screen has room for a list and its detail beside each other.
+func twoPanes(w int) bool { return w >= 120 }
+
+// previewMsg says that the cursor rested on a task.
+type previewMsg struct{ id amp.TaskID }
+
+// follow lets the detail follow the cursor, when there is room for it.
+func (p *tasksPage) follow() tea.Cmd {
+	id := p.Subject()
+	if p.detail != nil && p.detail.id == id {
+		return nil
+	}
+	if p.detail != nil {
+		p.detail.Close()
+		p.detail = nil
+	}
+	if id == "" || !twoPanes(p.e.Width) {
+		p.right = false
+		return nil
+	}
+	p.detail = newTaskPage(p.e, Place{Kind: KindTask, ID: string(id)})
+	p.detail.host = p
+	return p.e.To(p, tea.Tick(previewDelay, func(time.Time) tea.Msg { return previewMsg{id} }))
+}
+
+func (p *tasksPage) intent(id string) tea.Cmd {
+	switch id {
+	case paneNext, panePrev:
+		p.right = !p.right && p.left >= 0 && p.detail != nil
+		return nil
+	case zoomPane:
+		if p.detail != nil && p.right {
+			return p.e.Go(Place{Kind: KindTask, ID: string(p.detail.id)})
+		}
+		return nil
+	}
+	if p.right && p.detail != nil {
+		return p.detail.Update(intent{id})
+	}
+	if moveList(p.list, id) {
+		return p.follow()
+	}
+	switch id {
+	case openItem:
+		if id := p.Subject(); id != "" {
+			return p.e.Go(Place{Kind: KindTask, ID: string(id)})
+		}
+	case filterList:
+		p.typing = true
+	case "tasks.sort":
+		p.sort = (p.sort + 1) % len(sortings)
+		p.order.by = sortings[p.sort].by
+		p.order.rebuild(p.e.Board)
+	}
+	return nil
+}
+
+// Typing reports whether the filter has the keys.
+func (p *tasksPage) Typing() bool { return p.typing }
+
+// Key edits the filter; the list follows while typing.
+func (p *tasksPage) Key(k tea.KeyMsg) tea.Cmd {
+	switch k.String() {
+	case "esc", "ctrl+c":
+		p.typing = false
+		p.setFilter("")
+	case "enter":
+		p.typing = false
+	case "up":
+		p.list.Move(-1)
+	case "down":
+		p.list.Move(1)
+	default:
+		if p.filter.Key(k) {
+			p.setFilter(p.filter.Text())
+		}
+	}
+	return p.follow()
+}
+
+// Hints are the keys of the filter.
+func (p *tasksPage) Hints() []ui.KeyHint {
+	return []ui.KeyHint{{Key: p.e.Theme.Signs.Enter, Text: "keep the filter"}, {Key: "esc", Text: "clear it"}, {Key: "↑ ↓", Text: "move"}}
+}
+
+func (p *tasksPage) setFilter(q string) {
+	if q != p.filter.Text() {
+		p.filter.SetText(q)
+	}
+	p.query = strings.ToLower(strings.TrimSpace(q))
+	p.order.rebuild(p.e.Board)
+}
+
+// Back leaves the detail, then the filter.
+func (p *tasksPage) Back() bool {
+	switch {
+	case p.right:
+		p.right = false
+	case p.query != "":
+		p.setFilter("")
+	default:
+		return false
+	}
+	return true
+}
+
+// Subject is the task under the cursor.
+func (p *tasksPage) Subject() amp.TaskID {
+	id, _, _ := p.list.Cursor()
+	return amp.TaskID(id)
+}
+
+// Copy is the task, or what the detail has under its cursor.
+func (p *tasksPage) Copy() (id, text string) {
+	if p.right && p.detail != nil {
+		return p.detail.Copy()
+	}
+	if t := p.e.Board.Task(p.Subject()); t != nil {
+		return string(t.ID), string(t.ID) + " " + string(t.Status) + " " + titleOf(t)
+	}
+	return "", ""
+}
+
+// Scopes are those of the pane with the focus.
+func (p *tasksPage) Scopes() []string {
+	if p.right && p.detail != nil {
+		return p.detail.Scopes()
+	}
+	return []string{string(KindTasks)}
+}
+
+// Title names the page.
+func (p *tasksPage) Title() string { return "tasks" }
+
+// Divide is the column of the line between list and detail.
+func (p *tasksPage) Divide() int { return p.left }
+
+// Render draws the list, with the task under the cursor beside it from 120 cells on, below it otherwise.
+func (p *tasksPage) Render(w, h int) *ui.Block {
+	lw, rw, two := ui.Split(w, 0.34, 46, 72)
+	if !twoPanes(w) || !two {
+		p.left, p.right = -1, false
+		card := 0
+		if h >= 18 {
+			card = 6
+		}
+		b := p.renderList(w, h-card)
+		if t := p.e.Board.Task(p.Subject()); t != nil && card > 0 {
+			c := ui.NewBlock(p.e.Theme, w)
+			p.e.taskCard(c, t)
+			b.Append(c.Fit(card))
+		}
+		return b.Fit(h)
+	}
+	p.left = lw
+	left := p.renderList(lw, h)
+	if p.detail == nil {
+		return ui.Beside(left, ui.NewBlock(p.e.Theme, rw).Rule("", "").Fit(h)).Fit(h)
+	}
+	p.detail.focused = p.right
+	return ui.Beside(left, p.detail.renderPane(rw, h)).Fit(h)
+}
+
+func (p *tasksPage) renderList(w, h int) *ui.Block {
+	e := p.e
+	b := ui.NewBlock(e.Theme, w)
+	title := fmt.Sprintf("Tasks %d", len(p.order.keys))
+	if p.query != "" {
+		title = fmt.Sprintf("Tasks %d of %d  / %s", len(p.order.keys), len(e.Board.Tasks), ui.Safe(p.query))
+	}
+	b.Rule(title, sortings[p.sort].name+" "+e.Theme.Signs.Sort)
+	if p.typing {
+		b.Add(" " + e.Theme.S(theme.Accent, "/") + " " + p.filter.Row(e.Theme, max(w-4, 1), true))
+	}
+	if w >= 60 {
+		b.Add(p.columns(w).Head())
+	}
+	p.listTop = b.Height()
+	rows := max(h-b.Height(), 0)
+	switch {
+	case len(p.order.keys) > 0:
+		b.Append(p.list.Render(w, rows))
+	case p.query != "":
+		b.Say(theme.Muted, "  No task matches. esc clears the filter.")
+	case e.Conn.phase == connecting:
+		b.Say(theme.Muted, "  The coordinator has not answered yet.")
+	default:
+		b.Say(theme.Muted, "  No task yet. In a shell: arbiter task new --repo PATH \"what you want\"")
+	}
+	return b.Fit(h)
+}

@@ -1,0 +1,231 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/amp"
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// Texts that the text page shows; they stand before what they are of in [Place].ID: "diff:T-2026-044", "entry:18140",
+// "log:turn-7".
+const (
+	textDiff  = "diff"
+	textEntry = "entry"
+	textLog   = "log"
+)
+
+func textKind() pageKind {
+	return pageKind{
+		Kind: KindText, Title: "Text", Dense: true,
+		Make: func(e *env, at Place) page { return newTextPage(e, at) },
+		Deeds: func(e *env) []deed {
+			do := func(id, title, short string, rank int, keys ...string) deed {
+				return deed{Action: action.Action{ID: id, Scope: string(KindText), Title: title, Short: short, Keys: keys, Rank: rank}}
+			}
+			return []deed{
+				do("text.wrap", "wrap long lines or cut them", "wrap", 10, "w"),
+				do("text.next", "next match", "", 0, "n"),
+				do("text.prev", "previous match", "", 0, "p"),
+			}
+		},
+	}
+}
+
+// textPage shows one text of any size: a diff, the raw bytes of an entry, the output of a turn.
+type textPage struct {
+	e      *env
+	at     Place
+	what   string
+	of     string
+	pager  *ui.Pager
+	ctx    context.Context
+	cancel context.CancelFunc
+	state  string // why there is no text, "" when there is
+	text   string
+	find   *ui.Field
+	typing bool
+	facts  string
+}
+
+type textMsg struct {
+	text, facts string
+	err         error
+}
+
+func newTextPage(e *env, at Place) *textPage {
+	p := &textPage{e: e, at: at, pager: ui.NewPager(e.Theme), find: ui.NewField("search"), state: "reading …"}
+	p.what, p.of, _ = strings.Cut(at.ID, ":")
+	p.ctx, p.cancel = e.Context()
+	p.pager.Wrap(p.what == textEntry)
+	return p
+}
+
+// Update handles one message.
+func (p *textPage) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		if p.text == "" {
+			return p.load()
+		}
+	case textMsg:
+		if msg.err != nil {
+			p.state = msg.err.Error()
+			p.e.Fail(msg.err)
+			return nil
+		}
+		p.state, p.text, p.facts = "", msg.text, msg.facts
+		if p.text == "" {
+			p.state = map[string]string{textDiff: "there is no difference", textLog: "the turn wrote nothing"}[p.what]
+		}
+		p.pager.SetText(p.text)
+	case wheelMsg:
+		p.pager.Scroll(msg.By)
+	case intent:
+		p.intent(msg.ID)
+	}
+	return nil
+}
+
+func (p *textPage) load() tea.Cmd {
+	switch p.what {
+	case textEntry:
+		seq, err := strconv.ParseUint(p.of, 10, 64)
+		if err != nil || seq == 0 {
+			p.state = "there is no entry " + p.of
+			return nil
+		}
+		q := amp.Query{Kind: amp.QueryEntries, Filter: amp.Filter{After: seq - 1, Before: seq + 1, Limit: 1}}
+		return p.e.Ask(p.ctx, p, q, func(got amp.Page, err error) tea.Msg {
+			if err != nil || len(got.Entries) == 0 {
+				if err == nil {
+					err = fmt.Errorf("there is no entry #%d", seq)
+				}
+				return textMsg{err: err}
+			}
+			return entryText(&got.Entries[0])
+		})
+	case textLog:
+		return p.e.Ask(p.ctx, p, amp.Query{Kind: amp.QueryLog, TaskID: amp.TaskID(""), From: p.of}, func(got amp.Page, err error) tea.Msg {
+			return textMsg{text: got.Text, facts: fmt.Sprintf("%d B", len(got.Text)), err: err}
+		})
+	}
+	return p.e.Ask(p.ctx, p, amp.Query{Kind: amp.QueryDiff, TaskID: amp.TaskID(p.of)}, func(got amp.Page, err error) tea.Msg {
+		return textMsg{text: got.Text, facts: diffFacts(got.Text), err: err}
+	})
+}
+
+// entryText is an entry's header and its exact bytes.
+func entryText(e *amp.Entry) textMsg {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seq        %d\nkind       %s\ntask       %s\nrole       %s\nactor      %s\nat         %s\nid         %s\nhash       %s\nprev_hash  %s\n\n",
+		e.Seq, e.Kind, e.TaskID, e.Role, e.Actor, amp.FormatTime(e.At), e.ID, e.Hash, e.PrevHash)
+	b.Write(e.Body)
+	b.WriteByte('\n')
+	return textMsg{text: b.String(), facts: fmt.Sprintf("%d B · hash %s", len(e.Body), e.Hash.String()[:8])}
+}
+
+func diffFacts(diff string) string {
+	added, removed, files := 0, 0, 0
+	for l := range strings.Lines(diff) {
+		switch {
+		case strings.HasPrefix(l, "diff --git"):
+			files++
+		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"):
+		case strings.HasPrefix(l, "+"):
+			added++
+		case strings.HasPrefix(l, "-"):
+			removed++
+		}
+	}
+	return fmt.Sprintf("%s +%d −%d", plural(files, "file"), added, removed)
+}
+
+func (p *textPage) intent(id string) {
+	switch id {
+	case moveDown:
+		p.pager.Scroll(1)
+	case moveUp:
+		p.pager.Scroll(-1)
+	case halfDown:
+		p.pager.Page(0.5)
+	case halfUp:
+		p.pager.Page(-0.5)
+	case pageDown:
+		p.pager.Page(1)
+	case pageUp:
+		p.pager.Page(-1)
+	case moveTop:
+		p.pager.Goto(0)
+	case moveBottom:
+		p.pager.Goto(p.pager.Lines())
+	case moveLeft:
+		p.pager.Shift(-8)
+	case moveRight:
+		p.pager.Shift(8)
+	case filterList:
+		p.typing = true
+	case "text.wrap":
+		p.pager.Wrap(!p.pager.Wrapped())
+	case "text.next", "text.prev":
+		if !p.pager.Next(id == "text.next") {
+			p.e.Toast(theme.Text, "no other match")
+		}
+	}
+}
+
+// Typing reports whether the search has the keys.
+func (p *textPage) Typing() bool { return p.typing }
+
+// Key edits the search.
+func (p *textPage) Key(k tea.KeyMsg) tea.Cmd {
+	switch k.String() {
+	case "esc", "ctrl+c":
+		p.typing = false
+		p.pager.Search("")
+	case "enter":
+		p.typing = false
+		n := p.pager.Search(p.find.Text())
+		p.pager.Next(true)
+		p.e.Toast(theme.Text, plural(n, "line")+" found")
+	default:
+		p.find.Key(k)
+	}
+	return nil
+}
+
+// Hints are the keys of the search.
+func (p *textPage) Hints() []ui.KeyHint {
+	return []ui.KeyHint{{Key: p.e.Theme.Signs.Enter, Text: "search"}, {Key: "esc", Text: "leave"}}
+}
+
+// Copy is the text.
+func (p *textPage) Copy() (id, text string) { return p.of, p.text }
+
+// Close ends the query.
+func (p *textPage) Close() { p.cancel() }
+
+// Scopes is the scope of the page.
+func (p *textPage) Scopes() []string { return []string{string(KindText)} }
+
+// Title names the text.
+func (p *textPage) Title() string { return p.what + " " + p.of }
+
+// Render draws the visible lines.
+func (p *textPage) Render(w, h int) *ui.Block {
+	b := ui.NewBlock(p.e.Theme, w).Rule(p.Title(), p.facts)
+	if p.typing {
+		b.Add(" " + p.e.Theme.S(theme.Accent, "/") + " " + p.find.Row(p.e.Theme, max(w-4, 1), true))
+	}
+	if p.state != "" {
+		return b.Say(theme.Muted, "  "+p.state).Fit(h)
+	}
+	return b.Append(p.pager.Render(w, h-b.Height())).Fit(h)
+}

@@ -1,0 +1,84 @@
+package tuitest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"arbiter/amp"
+)
+
+// judge compares a command with the task as the coordinator does: what it expects, what the lifecycle allows, and the
+// arguments it cannot do without. It returns nil or what is wrong.
+func judge(t *amp.Task, c *amp.Command) error {
+	refuse := func(rule, format string, args ...any) error {
+		return &amp.RefusedError{What: string(c.Command), Problems: []amp.Problem{{Rule: rule, Message: fmt.Sprintf(format, args...)}}}
+	}
+	if x := c.Expects; x != nil {
+		have := ""
+		switch c.Command {
+		case amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver:
+			have = t.Commit
+		default:
+			if t.Plan != nil {
+				have = t.Plan.Hash
+			}
+		}
+		switch {
+		case x.Status != "" && x.Status != t.Status:
+			return refuse("expects", "decided on %s, the task is %s since %s", x.Status, t.Status, amp.FormatTime(t.Since))
+		case x.Revision != 0 && x.Revision != t.Revision:
+			return refuse("expects", "decided on revision %d, the task is at %d since %s", x.Revision, t.Revision, amp.FormatTime(t.Since))
+		case x.Hash != "" && x.Hash != have:
+			return refuse("expects", "decided on content %s, which is not the present one", x.Hash)
+		}
+	}
+	if err := t.Allows(c.Command); err != nil {
+		return refuse("expects", "%s", err)
+	}
+	switch c.Command {
+	case amp.Approve:
+		if t.Plan.RiskLevel != amp.Low && (c.Args.Read == "" || c.Args.Unread > 0) {
+			return refuse("AMP-059", "at %s risk the whole plan must have been read", t.Plan.RiskLevel)
+		}
+		if t.Plan.RiskLevel == amp.High && (len(c.Args.Digits) != 4 || !strings.HasSuffix(t.Plan.Hash, c.Args.Digits)) {
+			return refuse("AMP-059", "at high risk the last four digits of the content hash must be typed")
+		}
+	case amp.Reject, amp.Unlock:
+		if strings.TrimSpace(c.Note) == "" {
+			return refuse("command", "a reason is needed: it becomes the guidance of what follows")
+		}
+	case amp.Withdraw:
+		for _, w := range t.Waiting {
+			if w.Command.ID == c.Args.Withdraws {
+				return nil
+			}
+		}
+		return refuse("command", "that command does not wait any more")
+	}
+	return nil
+}
+
+// due is the record of a command whose undo time is over: carried out, or not because the task moved on.
+func due(t *amp.Task, w amp.Waiting) amp.Check {
+	k := amp.Check{
+		Subject: amp.CheckCommand, TaskID: t.ID, For: w.Command.ID, Text: "carried out",
+		Claims: []amp.Claim{{Name: "expects", Finding: amp.Confirmed, Found: string(t.Status)}},
+	}
+	if err := judge(t, &w.Command); err != nil {
+		k.Text = err.Error()
+		if r, ok := errors.AsType[*amp.RefusedError](err); ok {
+			k.Text = r.Problems[0].Message
+		}
+		k.Claims[0] = amp.Claim{Name: "expects", Finding: amp.Refuted, Blocking: true, Found: k.Text}
+	}
+	return k
+}
+
+// SetChecklist sets what a query for the checklist before a resume or an unlock answers.
+func (s *Script) SetChecklist(claims ...amp.Claim) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = claims
+	return s
+}

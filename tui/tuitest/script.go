@@ -1,0 +1,320 @@
+package tuitest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"arbiter/amp"
+)
+
+// UndoTime is how long a script's commands with args.undo wait, like the coordinator's.
+const UndoTime = 10 * time.Second
+
+// Script is a coordinator that does what a test tells it: a journal in memory whose entries are real, a clock that moves by
+// hand, and a connection that can be cut. It has the three methods of a session of the interface. It is safe for
+// concurrent use.
+type Script struct {
+	mu      sync.Mutex // guards all below
+	now     time.Time
+	log     []amp.Entry
+	board   *amp.Board
+	changed chan struct{} // closed at the next append
+	down    error
+	gap     int // how many entries the next batch leaves out
+	diff    map[amp.TaskID]string
+	state   amp.CoordinatorState
+	sent    []amp.Command
+	refuse  error
+	list    []amp.Claim
+	hold    chan struct{} // Submit waits for it
+	queries []amp.Query
+	ids     int
+}
+
+// NewScript returns an empty journal at a moment.
+func NewScript(now time.Time) *Script {
+	return &Script{
+		now: now, board: amp.NewBoard(), changed: make(chan struct{}), diff: map[amp.TaskID]string{},
+		state: amp.CoordinatorState{
+			PID: 4711, Version: "test", Home: "/data", Slots: 8, Started: now,
+			Agents: map[amp.Role][]string{amp.Executor: {"codex"}, amp.Reviewer: {"claude"}, amp.Coordinator: {"gemini"}},
+		},
+	}
+}
+
+// Now is the script's clock.
+func (s *Script) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Advance moves the clock. Commands whose undo time is over are carried out.
+func (s *Script) Advance(d time.Duration) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+	for _, id := range s.board.Order {
+		for _, w := range slices.Clone(s.board.Tasks[id].Waiting) {
+			if !s.now.Before(w.Due) {
+				k := due(s.board.Tasks[id], w)
+				s.append(amp.KindCheck, id, amp.System, "arbiter", amp.EncodeBody(&k))
+			}
+		}
+	}
+	return s
+}
+
+// Append adds an entry now and folds it. It panics on an entry that does not fold: that is a defect of the test.
+func (s *Script) Append(kind amp.Kind, task amp.TaskID, role amp.Role, actor string, body []byte) amp.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.append(kind, task, role, actor, body)
+}
+
+func (s *Script) append(kind amp.Kind, task amp.TaskID, role amp.Role, actor string, body []byte) amp.Entry {
+	s.ids++
+	r := amp.Record{Kind: kind, TaskID: task, Role: role, Actor: actor, At: s.now, ID: fmt.Sprintf("id-%06d", s.ids), Body: body}
+	e := s.board.Head.Chain(r)
+	if err := s.board.Apply(e); err != nil {
+		panic(err)
+	}
+	s.log = append(s.log, e)
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return e
+}
+
+// Task returns the script's own view of a task; it must not be kept over another append.
+func (s *Script) Task(id amp.TaskID) *amp.Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.board.Tasks[id]
+}
+
+// Board returns the script's own board; it must not be kept over another append.
+func (s *Script) Board() *amp.Board {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.board
+}
+
+// Cut ends every Follow and fails every request with err, until it is called with nil.
+func (s *Script) Cut(err error) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = err
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return s
+}
+
+// Lose leaves n entries out of the next batch: a gap.
+func (s *Script) Lose(n int) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gap = n
+	return s
+}
+
+// Refuse answers the next commands with err, until it is called with nil.
+func (s *Script) Refuse(err error) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = err
+	return s
+}
+
+// Hold lets Submit wait until the function it returns is called.
+func (s *Script) Hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := make(chan struct{})
+	s.hold = ch
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hold = nil
+		close(ch)
+	})
+}
+
+// SetDiff sets what a query for the diff of a task answers.
+func (s *Script) SetDiff(id amp.TaskID, diff string) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.diff[id] = diff
+	return s
+}
+
+// Sent returns the commands that arrived, refused ones too.
+func (s *Script) Sent() []amp.Command {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+// Queries returns how many queries of a kind arrived.
+func (s *Script) Queries(kind amp.QueryKind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, q := range s.queries {
+		if q.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// Submit stores a command as the coordinator does: once per ID, in its undo time when it asks for one, refused when the task
+// does not allow it or moved on.
+func (s *Script) Submit(ctx context.Context, c amp.Command) (amp.Entry, error) {
+	s.mu.Lock()
+	hold := s.hold
+	s.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return amp.Entry{}, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, c)
+	switch {
+	case s.down != nil:
+		return amp.Entry{}, s.down
+	case s.refuse != nil:
+		return amp.Entry{}, s.refuse
+	}
+	for i := range s.log {
+		if e := &s.log[i]; e.Kind == amp.KindCommand {
+			if old, err := amp.DecodeBody[amp.Command](e); err == nil && old.ID == c.ID {
+				return *e, nil
+			}
+		}
+	}
+	if t := s.board.Tasks[c.TaskID]; t != nil {
+		if err := judge(t, &c); err != nil {
+			return amp.Entry{}, err
+		}
+	}
+	if c.Args.Undo {
+		at := s.now.Add(UndoTime)
+		c.Args.EffectiveAt = &at
+	}
+	return s.append(amp.KindCommand, c.TaskID, amp.Admin, c.By, amp.EncodeBody(&c)), nil
+}
+
+// Follow calls batch with what was appended after seq, and waits for more.
+func (s *Script) Follow(ctx context.Context, after uint64, batch func([]amp.Entry) error) error {
+	for {
+		s.mu.Lock()
+		down, changed := s.down, s.changed
+		var next []amp.Entry
+		if after < uint64(len(s.log)) {
+			next = slices.Clone(s.log[after:])
+		}
+		if s.gap > 0 && len(next) > s.gap {
+			next, s.gap = next[s.gap:], 0
+		}
+		s.mu.Unlock()
+		if down != nil {
+			return down
+		}
+		if len(next) > 0 {
+			if err := batch(next); err != nil {
+				return err
+			}
+			after = next[len(next)-1].Seq
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Query answers as the coordinator does.
+func (s *Script) Query(_ context.Context, q amp.Query) (amp.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil {
+		return amp.Page{}, s.down
+	}
+	s.queries = append(s.queries, q)
+	p := amp.Page{Head: s.board.Head}
+	switch q.Kind {
+	case amp.QueryBoard:
+		p.Board = copyBoard(s.board)
+	case amp.QueryEntries:
+		p.Entries, p.More = s.entries(q.Filter)
+	case amp.QueryDiff:
+		p.Text = s.diff[q.TaskID]
+	case amp.QueryStatus:
+		state := s.state
+		p.Status = &state
+	case amp.QueryChecklist:
+		claims := s.list
+		if claims == nil {
+			claims = []amp.Claim{
+				{Name: "branch", Finding: amp.Confirmed, Found: "as recorded"},
+				{Name: "base", Finding: amp.Confirmed, Found: "as approved"},
+				{Name: "worktree", Finding: amp.Confirmed, Found: "clean"},
+			}
+		}
+		p.Check = &amp.Check{Subject: amp.CheckResume, TaskID: q.TaskID, Claims: claims}
+	case amp.QueryLog:
+		p.Text = "output of " + q.From + "\n"
+	}
+	return p, nil
+}
+
+func (s *Script) entries(f amp.Filter) (out []amp.Entry, more bool) {
+	limit := f.Limit
+	if limit <= 0 || limit > 1000 {
+		limit = 1000
+	}
+	n := len(s.log)
+	for k := range n {
+		i := k
+		if f.Newest {
+			i = n - 1 - k
+		}
+		e := &s.log[i]
+		switch {
+		case e.Seq <= f.After, f.Before > 0 && e.Seq >= f.Before, f.TaskID != "" && e.TaskID != f.TaskID,
+			len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind), f.ID != "" && e.ID != f.ID,
+			f.Text != "" && !strings.Contains(strings.ToLower(string(e.Body)), strings.ToLower(f.Text)):
+			continue
+		}
+		if len(out) == limit {
+			return out, true
+		}
+		out = append(out, *e)
+	}
+	return out, false
+}
+
+// copyBoard gives a board away: the snapshot that it is on the wire.
+func copyBoard(b *amp.Board) *amp.Board {
+	data, err := json.Marshal(b)
+	if err != nil {
+		panic(err)
+	}
+	out := amp.NewBoard()
+	if err := json.Unmarshal(data, out); err != nil {
+		panic(err)
+	}
+	return out
+}
