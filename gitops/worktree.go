@@ -335,12 +335,18 @@ func (wt *worktree) tree(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("create a temporary index: %w", err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // a temporary file
-	b, err := os.ReadFile(filepath.Join(wt.admin, "index"))
+	index := filepath.Join(wt.admin, "index")
+	b, err := os.ReadFile(index)
 	if err == nil {
 		_, err = tmp.Write(b)
 	}
 	if cerr := tmp.Close(); err == nil {
 		err = cerr
+	}
+	if err == nil {
+		// Git compares the content of files that are not older than the index: a younger copy would hide a change of the same size
+		// made in the same tick of the clock.
+		err = sameTime(index, tmp.Name())
 	}
 	if err != nil {
 		return "", fmt.Errorf("copy the index of worktree %s: %w", wt.dir, err)
@@ -355,6 +361,15 @@ func (wt *worktree) tree(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("write the tree of worktree %s: %w", wt.dir, err)
 	}
 	return strings.TrimSpace(out), nil
+}
+
+// sameTime gives to the modification time of from.
+func sameTime(from, to string) error {
+	fi, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return os.Chtimes(to, fi.ModTime(), fi.ModTime())
 }
 
 // fileName makes a file name of an id: what is not plain is written as %XX.
