@@ -399,7 +399,7 @@ func TestNotCarriedOut_putAway(t *testing.T) {
 	s.Press("tab", "enter").WaitFor("runs in 10 s")
 	story.Propose(func(p *amp.Plan) { p.Description = "another way" })
 	s.script.Advance(11 * time.Second)
-	s.WaitFor("3 Inbox ▲1").Press("3", "enter").WaitFor("Not carried out")
+	s.WaitFor("3 Inbox▲1").Press("3", "enter").WaitFor("Not carried out")
 	s.Shows("decided   approve by mira", "why not")
 	s.Press("m").WaitFor("3 Inbox]")
 	s.Hides("▲1")

@@ -365,7 +365,7 @@ func TestMovedBeforeItRan(t *testing.T) {
 	s.arm().Press("tab", "enter").WaitFor("runs in 10 s")
 	story.Propose(func(p *amp.Plan) { p.Description = "another way" })
 	s.script.Advance(11 * time.Second)
-	s.WaitFor("3 Inbox ▲1").Press("3").WaitFor("approve was not carried out")
+	s.WaitFor("3 Inbox▲1").Press("3").WaitFor("approve was not carried out")
 	s.Shows("decided on revision 1, the task is at 2")
 	if got := s.script.Task(story.ID).Status; got != amp.AwaitingApproval {
 		t.Errorf("status = %s: a decision on r1 must not approve r2", got)

@@ -22,6 +22,9 @@ const (
 	KindEscalation Kind = "escalation"
 	KindPlans      Kind = "plans"
 	KindPlan       Kind = "plan"
+	KindHistory    Kind = "history"
+	KindAgents     Kind = "agents"
+	KindErrors     Kind = "errors"
 	KindText       Kind = "text"
 )
 
@@ -66,6 +69,9 @@ func kinds() []pageKind {
 		escalationKind(),
 		plansKind(),
 		planKind(),
+		historyKind(),
+		agentKind(),
+		refusalKind(),
 		textKind(),
 	}
 }
