@@ -163,7 +163,7 @@ func TestOpen(t *testing.T) {
 	for name, c := range map[string]struct{ open, want string }{
 		"task":    {"T-2026-012", "Tasks › T-2026-012"},
 		"entry":   {"T-2026-005#109", "▌ 13:34:36 → review_request"},
-		"tab":     {"tasks", "[2 Tasks]"},
+		"tab":     {"tasks", "[2 Tasks"},
 		"unknown": {"T-2026-999", "there is no task T-2026-999"},
 		"garbage": {"what\x1b[2J", "there is nothing to open by the name"},
 	} {
@@ -181,7 +181,7 @@ func TestMouse(t *testing.T) {
 	s.Click(10, 3).Shows("▌ ▲  T-2026-006")
 	s.Wheel(10, 12, true)
 	s.Press("tab").Shows("▌ T-2026-010")
-	s.Click(30, 0).Shows("[2 Tasks]")
+	s.Click(20, 0).Shows("[2 Tasks]")
 	before := len(s.script.Sent())
 	for y := range 24 {
 		for x := 0; x < 80; x += 7 {
