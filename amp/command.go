@@ -88,6 +88,10 @@ type Args struct {
 	// Read says what of the content was on the screen, "read 5/5 in 3m12s"; Unread how many parts were not.
 	Read   string `json:"read,omitzero"`
 	Unread int    `json:"unread,omitzero"`
+	// Parts is how many parts the content has, TookMS how long the decision stood open before it was confirmed. They bind
+	// nothing: an admin's own pace is computed from them.
+	Parts  int   `json:"parts,omitzero"`
+	TookMS int64 `json:"took_ms,omitzero"`
 }
 
 // Wish is what an admin wants done, before there is a plan.

@@ -32,6 +32,9 @@ type decision struct {
 	other, refused string
 	sent           *amp.Command
 	sending        bool
+	// opened is when the bar opened, parts how many parts the content has.
+	opened time.Time
+	parts  int
 	// shown is the last ask on the bound state: once the task has moved, the bar keeps showing what it was about.
 	shown *bar.Ask
 	// after is called when the coordinator took the decision; it may be nil.
@@ -47,13 +50,13 @@ func (e *env) decideThen(p proposal, after func() tea.Cmd) tea.Cmd {
 		e.Toast(theme.Time, p.name()+" is off: "+why)
 		return nil
 	}
-	d := &decision{e: e, prop: p, after: after}
+	d := &decision{e: e, prop: p, after: after, opened: e.Now}
 	var cmd tea.Cmd
 	if t := e.Board.Task(p.TaskID); t != nil {
 		d.bound = p.expects(t)
 		if p.Command == amp.Approve && t.Plan != nil {
 			r := e.desk.reading(p.TaskID)
-			d.read, d.unread = r.said(t.Plan), r.unread(t.Plan)
+			d.read, d.unread, d.parts = r.said(t.Plan), r.unread(t.Plan), len(t.Plan.Subtasks)
 		}
 		if p.Command == amp.Resume || p.Command == amp.Unlock {
 			d.list = &checklist{}
@@ -249,8 +252,9 @@ func (d *decision) command(ev bar.Event) amp.Command {
 		c.Args.Digits = ev.Digits
 	}
 	if p.Command == amp.Approve {
-		c.Args.Read, c.Args.Unread = d.read, len(d.unread)
+		c.Args.Read, c.Args.Unread, c.Args.Parts = d.read, len(d.unread), d.parts
 	}
+	c.Args.TookMS = d.e.Now.Sub(d.opened).Milliseconds()
 	if p.Command == amp.Answer && p.Args.Option == "" {
 		c.Args.Option = ev.Text
 	}

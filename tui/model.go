@@ -143,6 +143,10 @@ func (m *model) take(msg tea.Msg) (tea.Cmd, bool) {
 		m.gate.urgent()
 		e.Toast(msg.role, msg.text)
 		return nil, true
+	case paceMsg:
+		m.gate.mark()
+		e.desk.pace.took(e, msg)
+		return nil, true
 	case foundMsg:
 		m.gate.urgent()
 		if msg.err != nil {
@@ -187,7 +191,7 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 	e.Recent = slices.Clone(msg.recent)
 	slices.SortFunc(e.Recent, func(a, b amp.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	m.gate.urgent()
-	cmds := []tea.Cmd{m.broadcast(changedMsg{All: true})}
+	cmds := []tea.Cmd{m.broadcast(changedMsg{All: true}), e.readPace()}
 	if !m.synced {
 		m.synced = true
 		cmds = append(cmds, m.openFirst())
@@ -247,6 +251,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 			}
 		}
 	}
+	e.desk.pace.follow(e, done)
 	e.Recent = append(e.Recent, done...)
 	if n := len(e.Recent); n > 2*recentEntries {
 		e.Recent = slices.Clone(e.Recent[n-recentEntries:])

@@ -213,6 +213,7 @@ func (p *nowPage) drawPreview(w, h int) *ui.Block {
 	if len(all) == 0 {
 		agents.Say(theme.Muted, "  no agent is at work")
 	}
+	e.drawFatigue(agents)
 	top := ui.NewBlock(e.Theme, w)
 	if n := p.need(); n != nil {
 		e.needCard(top, n)
