@@ -54,7 +54,8 @@ type env struct {
 	// lockedRO says that read-only was asked for at the start and stays.
 	lockedRO bool
 	copied   func(text string) string
-	desk     desk // what the admin has in hand: drafts, read marks
+	desk     desk  // what the admin has in hand: drafts, read marks
+	saved    saved // what outlives the program
 }
 
 // failure is an error that was shown, kept to be read again.
@@ -187,7 +188,7 @@ func (e *env) Back() bool {
 	if b, ok := e.nav.top().page.(backer); ok && b.Back() {
 		return true
 	}
-	if !e.nav.back() {
+	if !e.nav.back(e) {
 		return false
 	}
 	return true
@@ -204,10 +205,16 @@ func (e *env) Toast(role theme.Role, text string) { e.toasts.Push(role, text, e.
 
 // Fail shows an error and keeps it where it can be read again.
 func (e *env) Fail(err error) {
-	f := failure{At: e.Now, What: err.Error()}
+	f := failure{What: err.Error()}
 	if e.Explain != nil {
 		f.What, f.Means, f.Next = e.Explain(err)
 	}
+	e.report(f)
+}
+
+// report shows a failure in its own words and keeps it.
+func (e *env) report(f failure) {
+	f.At = e.Now
 	e.errors = append(e.errors, f)
 	if len(e.errors) > maxFailures {
 		e.errors = e.errors[len(e.errors)-maxFailures:]

@@ -45,6 +45,8 @@ type parts struct {
 	// copied puts text into the clipboard and says how, for the toast.
 	copied func(text string) string
 	guard  *term.Guard
+	// state is the file of what outlives the program, nil for none.
+	state *stateFile
 }
 
 // newModel returns the root before its board is there. The pump must be run with the same ctx. The problems are those of
@@ -63,6 +65,7 @@ func newModel(ctx context.Context, cfg Config, with parts) *model {
 	m.pump = newPump(cfg.Session, with.now)
 	m.keys = action.NewResolver(e.Reg)
 	m.register()
+	m.restore(with.state)
 	for _, p := range e.Reg.Override(cfg.Keys) {
 		e.Fail(p)
 	}
@@ -133,6 +136,11 @@ func (m *model) take(msg tea.Msg) (tea.Cmd, bool) {
 	case connMsg:
 		m.connected(connState(msg))
 		return m.pump.next(e.ctx), true
+	case stateMsg:
+		return m.write(), true
+	case stateWrittenMsg:
+		m.written(msg)
+		return nil, true
 	case pageMsg:
 		m.gate.mark()
 		return m.deliver(msg), true
@@ -202,7 +210,7 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 // openFirst goes to the place that the program was started with.
 func (m *model) openFirst() tea.Cmd {
 	if m.open == "" {
-		return m.nav.top().page.Update(shownMsg{})
+		return tea.Batch(m.nav.top().page.Update(shownMsg{}), m.wayBack())
 	}
 	at, ok := parsePlace(m.open)
 	if !ok {

@@ -168,7 +168,7 @@ func (n *nav) goTo(e *env, at Place) bool {
 		return true
 	}
 	if k.Tab != "" {
-		n.leaveAll()
+		n.leaveAll(e)
 		p := n.tabs[k.Kind]
 		if p == nil {
 			p = k.Make(e, at)
@@ -179,32 +179,33 @@ func (n *nav) goTo(e *env, at Place) bool {
 	}
 	n.way = append(n.way, stop{at, k.Make(e, at)})
 	if len(n.way) > maxWay {
-		n.leave(n.way[1])
+		n.leave(e, n.way[1])
 		n.way = append(n.way[:1], n.way[2:]...)
 	}
 	return true
 }
 
 // back takes the last step of the way back; false on its first stop.
-func (n *nav) back() bool {
+func (n *nav) back(e *env) bool {
 	if len(n.way) < 2 {
 		return false
 	}
-	n.leave(n.top())
+	n.leave(e, n.top())
 	n.way = n.way[:len(n.way)-1]
 	return true
 }
 
-func (n *nav) leaveAll() {
+func (n *nav) leaveAll(e *env) {
 	for _, s := range n.way {
-		n.leave(s)
+		n.leave(e, s)
 	}
 }
 
-func (n *nav) leave(s stop) {
+func (n *nav) leave(e *env, s stop) {
 	if n.tabs[s.at.Kind] == s.page {
 		return // kept
 	}
+	e.retain(s.page)
 	if c, ok := s.page.(closer); ok {
 		c.Close()
 	}

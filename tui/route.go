@@ -28,9 +28,9 @@ func (m *model) route(msg tea.Msg) tea.Cmd {
 		}
 	case tea.KeyMsg:
 		m.gate.urgent()
-		return m.key(msg)
+		return tea.Batch(m.key(msg), m.stirred())
 	case tea.MouseMsg:
-		return m.mouse(tea.MouseEvent(msg))
+		return tea.Batch(m.mouse(tea.MouseEvent(msg)), m.stirred())
 	case tea.ResumeMsg: // the program was stopped: the terminal forgot the mouse and may show anything
 		m.gate.urgent()
 		cmds := []tea.Cmd{tea.ClearScreen}

@@ -43,7 +43,12 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var state *stateFile
+	if cfg.Home != "" {
+		state = openState(stateDir(cfg.State), cfg.Home)
+	}
 	m := newModel(ctx, cfg, parts{
+		state: state,
 		theme: th, now: time.Now, newID: newID, zone: time.Local, guard: guard,
 		copied: func(text string) string { return copyText(out, kind, text) },
 	})
@@ -64,6 +69,7 @@ func Run(ctx context.Context, cfg Config) error {
 	_, err = p.Run()
 	ended := ctx.Err()
 	cancel()
+	kept := m.saveNow()
 	guard.Wait()
 	guard.Restore()
 	if crash := guard.Crashed(); crash != nil {
@@ -71,6 +77,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	if err != nil && ended != nil {
 		return ended // the caller ended the program, and knows why
+	}
+	if err == nil && !m.env.saved.failed {
+		err = kept
 	}
 	return err
 }

@@ -47,6 +47,11 @@ func startThemed(t testing.TB, s *tuitest.Script, th *theme.Theme, w, h int, cha
 // testModel returns a model whose clock is the script's.
 func testModel(t testing.TB, s *tuitest.Script, th *theme.Theme, change ...func(*Config)) (*model, context.CancelFunc) {
 	t.Helper()
+	return testModelWith(t, s, th, func(*parts) {}, change...)
+}
+
+func testModelWith(t testing.TB, s *tuitest.Script, th *theme.Theme, with func(*parts), change ...func(*Config)) (*model, context.CancelFunc) {
+	t.Helper()
 	cfg := Config{Session: s, Admin: "mira", Mouse: true, Version: "test"}
 	for _, f := range change {
 		f(&cfg)
@@ -54,17 +59,24 @@ func testModel(t testing.TB, s *tuitest.Script, th *theme.Theme, change ...func(
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	ids := 0
-	return newModel(ctx, cfg, parts{
+	p := parts{
 		theme: th, now: s.Now, zone: time.UTC,
 		newID:  func() string { ids++; return fmt.Sprintf("own-%d", ids) },
 		copied: func(text string) string { return fmt.Sprintf("copied %q", text) },
-	}), cancel
+	}
+	with(&p)
+	return newModel(ctx, cfg, p), cancel
 }
 
 // still is a model without a program: it is synchronised with the script, sized, and drawn by hand.
 func still(t testing.TB, s *tuitest.Script, w, h int, change ...func(*Config)) *model {
 	t.Helper()
-	m, _ := testModel(t, s, theme.Default(), change...)
+	return stillWith(t, s, w, h, theme.Default(), func(*parts) {}, change...)
+}
+
+func stillWith(t testing.TB, s *tuitest.Script, w, h int, th *theme.Theme, with func(*parts), change ...func(*Config)) *model {
+	t.Helper()
+	m, _ := testModelWith(t, s, th, with, change...)
 	q := func(q amp.Query) amp.Page {
 		p, err := s.Query(t.Context(), q)
 		if err != nil {

@@ -36,8 +36,10 @@ type Config struct {
 	Keys map[string][]string
 	// Explain turns an error into what happened, what it means and the next step; nil shows the error's own text.
 	Explain func(error) (what, means, next string)
-	// State is the folder for crash files; empty is a folder of the user's state directory.
+	// State is the folder for crash files and for what the screens keep; empty is a folder of the user's state directory.
 	State string
+	// Home names the data directory whose screens these are: what they keep belongs to it. Empty keeps nothing.
+	Home string
 	// Version is shown in the help.
 	Version string
 	// Hint is an optional line about the board: which key to press now. The demo shows it.

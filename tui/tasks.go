@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ type tasksPage struct {
 func newTasksPage(e *env) *tasksPage {
 	p := &tasksPage{e: e, filter: ui.NewField("filter"), left: -1}
 	p.order = taskOrder{by: sortings[0].by, keep: p.keeps}
+	p.take()
 	p.order.rebuild(e.Board)
 	p.list = ui.NewList(e.Theme, ui.Source{
 		Len:     func() int { return len(p.order.keys) },
@@ -71,6 +73,27 @@ func newTasksPage(e *env) *tasksPage {
 		Index:   func(id string) (int, bool) { return p.order.index(amp.TaskID(id)) },
 	})
 	return p
+}
+
+// keptTasks is how the list was left.
+type keptTasks struct {
+	Sort   string `json:"sort,omitzero"`
+	Filter string `json:"filter,omitzero"`
+}
+
+// Keep is the order and the filter.
+func (p *tasksPage) Keep() (string, any) { return "tasks", keptTasks{sortings[p.sort].name, p.query} }
+
+func (p *tasksPage) take() {
+	var k keptTasks
+	if !p.e.Kept("tasks", &k) {
+		return
+	}
+	if i := slices.IndexFunc(sortings, func(s sorting) bool { return s.name == k.Sort }); i >= 0 {
+		p.sort, p.order.by = i, sortings[i].by
+	}
+	p.filter.SetText(k.Filter)
+	p.query = strings.ToLower(strings.TrimSpace(k.Filter))
 }
 
 func (p *tasksPage) keeps(t *amp.Task) bool {

@@ -39,6 +39,10 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	home, err := a.home()
+	if err != nil {
+		return err
+	}
 	keys := map[string][]string{}
 	for action, key := range cfg.TUI.Keys {
 		keys[action] = strings.Fields(key)
@@ -46,7 +50,7 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	return tui.Run(c.Context(), tui.Config{
 		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.Theme,
 		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
-		Version: version(),
+		Version: version(), Home: home,
 	})
 }
 
