@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"arbiter/amp"
 )
@@ -62,11 +63,19 @@ func (g *Git) writeHooks(turnID, branch string, wt *worktree) error {
 		"@COMMON@", quote(wt.r.common), "@ADMIN@", quote(wt.admin), "@BRANCH@", quote(branch), "@ATTEMPTS@", quote(attempts),
 	).Replace(hookHead)
 	for name, body := range hookBodies {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(head+body), 0o755); err != nil {
+		if err := writeProgram(filepath.Join(dir, name), head+body); err != nil {
 			return fmt.Errorf("write hook %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// writeProgram writes a script that can be run at once: no process of ours is started meanwhile that would hold it open for
+// writing, which the system answers with "text file busy".
+func writeProgram(name, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(name, []byte(text), 0o755)
 }
 
 // quote makes a shell word.

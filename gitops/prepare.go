@@ -141,7 +141,7 @@ func (g *Git) salvage(ctx context.Context, wt *worktree, w amp.Workspace, tip, w
 		return false, err
 	}
 	if s.branch == "refs/heads/"+w.Branch && tip == at && len(s.changed) == 0 {
-		return true, nil
+		return true, wt.useKeptIndex(at)
 	}
 	refs, err := wt.rescue(ctx, w.TaskID, s, tip, at, why)
 	if len(refs) > 0 {

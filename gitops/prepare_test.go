@@ -225,9 +225,8 @@ func TestPrepare_processes(t *testing.T) {
 	w, _ := b.turn(b.space("T-2026-001"), "turn-1", map[string]string{"x": "1\n"})
 	log := filepath.Join(b.g.home, "calls")
 	real := b.g.program
-	b.write(b.g.home, "git", "#!/bin/sh\necho \"$*\" >>'"+log+"'\nexec '"+real+"' \"$@\"\n")
 	b.g.program = filepath.Join(b.g.home, "git")
-	if err := os.Chmod(b.g.program, 0o755); err != nil {
+	if err := writeProgram(b.g.program, "#!/bin/sh\necho \"$*\" >>'"+log+"'\nexec '"+real+"' \"$@\"\n"); err != nil {
 		t.Fatal(err)
 	}
 	b.prepare(w, "turn-2")

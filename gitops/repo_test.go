@@ -116,8 +116,7 @@ func TestRun_timeout(t *testing.T) {
 	b := newBench(t)
 	b.g.timeout = 100 * time.Millisecond
 	b.g.program = filepath.Join(b.g.home, "git")
-	b.write(b.g.home, "git", "#!/bin/sh\nsleep 60\n")
-	if err := os.Chmod(b.g.program, 0o755); err != nil {
+	if err := writeProgram(b.g.program, "#!/bin/sh\nsleep 60\n"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.g.run(t.Context(), call{}, "status"); err == nil || !strings.Contains(err.Error(), "git status was stopped: it took longer than the time limit (100ms)") {

@@ -192,8 +192,12 @@ type settled struct {
 func (v *verification) settle(ctx context.Context, onBranch bool) (settled, error) {
 	if v.rec.Left != "" && v.rec.Left == v.c.Commit { // an earlier call committed them
 		n, err := v.r.changes(ctx, v.rec.AgentTip, v.c.Commit, false)
-		if err == nil && len(v.state.changed) > 0 {
+		switch {
+		case err != nil:
+		case len(v.state.changed) > 0:
 			err = v.wt.reset(ctx, v.w.Branch, v.c.Commit)
+		default:
+			err = v.wt.useKeptIndex(v.c.Commit)
 		}
 		return settled{files: len(n)}, err
 	}

@@ -70,8 +70,7 @@ func (wt *worktree) there() bool {
 
 // fresh reports whether the worktree was never filled, because it was only just made or a crash came first.
 func (wt *worktree) fresh() bool {
-	_, err := os.Stat(filepath.Join(wt.admin, "index"))
-	return errors.Is(err, os.ErrNotExist)
+	return !exists(filepath.Join(wt.admin, "index")) && !exists(wt.keptIndex())
 }
 
 // add makes the worktree on a branch, which is created at commit when it does not exist, or detached when branch is empty. The
@@ -164,7 +163,7 @@ func (wt *worktree) forget() error {
 		return fmt.Errorf("forget worktree %s: %w", wt.dir, err)
 	}
 	wt.admin = ""
-	return nil
+	return wt.dropIndex()
 }
 
 // removeAll is os.RemoveAll for folders that a tool made read-only, such as a module cache.
@@ -222,6 +221,9 @@ func (wt *worktree) reset(ctx context.Context, branch, commit string) error {
 			return fmt.Errorf("detach worktree %s: %w", wt.dir, err)
 		}
 	}
+	if err := wt.restoreIndex(); err != nil {
+		return err
+	}
 	if _, err := wt.write(ctx, "-c", "checkout.workers=0", "reset", "--hard", "--quiet", commit); err != nil {
 		return fmt.Errorf("reset worktree %s to %s: %w", wt.dir, short(commit), err)
 	}
@@ -233,7 +235,7 @@ func (wt *worktree) reset(ctx context.Context, branch, commit string) error {
 	if err != nil {
 		return fmt.Errorf("clean worktree %s: %w", wt.dir, err)
 	}
-	return nil
+	return wt.keepIndex(commit)
 }
 
 // repairLink writes the worktree's .git file and git's commondir file anew when they are not as git made them. It comes before any git
@@ -291,9 +293,14 @@ type state struct {
 	changed []string
 }
 
-// look reads the worktree's state with one process.
+// look reads the worktree's state, without touching its index.
 func (wt *worktree) look(ctx context.Context) (state, error) {
-	out, err := wt.git(ctx, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
+	if err := wt.followHead(ctx); err != nil {
+		return state{}, err
+	}
+	c := wt.at()
+	c.index = wt.keptIndex()
+	out, err := wt.g.run(ctx, c, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
 	if err != nil {
 		return state{}, fmt.Errorf("read the state of worktree %s: %w", wt.dir, err)
 	}
@@ -330,29 +337,19 @@ func field(line string, n int) string {
 
 // tree writes what the worktree holds, untracked files too, as a tree object, without touching its index.
 func (wt *worktree) tree(ctx context.Context) (string, error) {
-	tmp, err := os.CreateTemp(wt.g.home, "index-*")
+	if err := wt.followHead(ctx); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(wt.g.home, "index-*")
 	if err != nil {
 		return "", fmt.Errorf("create a temporary index: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // a temporary file
-	index := filepath.Join(wt.admin, "index")
-	b, err := os.ReadFile(index)
-	if err == nil {
-		_, err = tmp.Write(b)
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		// Git compares the content of files that are not older than the index: a younger copy would hide a change of the same size
-		// made in the same tick of the clock.
-		err = sameTime(index, tmp.Name())
-	}
-	if err != nil {
+	defer func() { _ = os.RemoveAll(dir) }() // temporary
+	c := wt.at()
+	c.index, c.write = filepath.Join(dir, "index"), true
+	if err := copyIndex(wt.keptIndex(), c.index); err != nil {
 		return "", fmt.Errorf("copy the index of worktree %s: %w", wt.dir, err)
 	}
-	c := wt.at()
-	c.index, c.write = tmp.Name(), true
 	if _, err := wt.g.run(ctx, c, "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."); err != nil {
 		return "", fmt.Errorf("add the files of worktree %s: %w", wt.dir, err)
 	}
@@ -361,15 +358,6 @@ func (wt *worktree) tree(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("write the tree of worktree %s: %w", wt.dir, err)
 	}
 	return strings.TrimSpace(out), nil
-}
-
-// sameTime gives to the modification time of from.
-func sameTime(from, to string) error {
-	fi, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	return os.Chtimes(to, fi.ModTime(), fi.ModTime())
 }
 
 // fileName makes a file name of an id: what is not plain is written as %XX.
