@@ -68,6 +68,12 @@ type CoordinatorState struct {
 	Turns   int  `json:"turns"`
 	Slots   int  `json:"slots"`
 	Stopped bool `json:"stopped"`
-	// Agents are the configured agents by role.
+	// Agents are the configured agents by role; Roles names the one that gets a task whose plan names nobody.
 	Agents map[Role][]string `json:"agents"`
+	Roles  map[Role]string   `json:"roles,omitzero"`
+	// UndoMS is how long a decision taken on a screen can be taken back, in milliseconds; AckSec are the ACK timeouts that are
+	// not the protocol's, HeartbeatSec is how long a role with an open duty may write nothing, both in seconds. Zero is not known.
+	UndoMS       int64               `json:"undo_ms,omitzero"`
+	AckSec       map[MessageType]int `json:"ack_sec,omitzero"`
+	HeartbeatSec int                 `json:"heartbeat_sec,omitzero"`
 }

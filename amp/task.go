@@ -328,6 +328,24 @@ func (t *Task) CurrentSubtask() Subtask {
 	return Subtask{}
 }
 
+// Duty is the role that owes work, and since when it wrote nothing (AMP-170, A26); no role when none owes any.
+func (t *Task) Duty() (Role, time.Time) {
+	var role Role
+	switch t.Status {
+	case Executing:
+		role = Executor
+	case Reviewing:
+		role = Reviewer
+	default:
+		return "", time.Time{}
+	}
+	since := t.Since
+	if w := t.Wrote[role]; w.After(since) {
+		since = w
+	}
+	return role, since
+}
+
 // restarts are the commands after which agents may work on the task again, or its branch moves.
 var restarts = []CommandName{Resume, Unlock, Redispatch, Reassign, Split, Rollback}
 

@@ -112,7 +112,21 @@ func (c *Coordinator) workspaceOf(ctx context.Context, id amp.TaskID) (amp.Works
 }
 
 func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
-	s := &amp.CoordinatorState{PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Slots: c.cfg.Slots, Agents: map[amp.Role][]string{}}
+	s := &amp.CoordinatorState{
+		PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Slots: c.cfg.Slots, Agents: map[amp.Role][]string{},
+		Roles: map[amp.Role]string{}, UndoMS: c.cfg.Undo.Milliseconds(), AckSec: map[amp.MessageType]int{},
+		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()),
+	}
+	for role := range c.cfg.Roles {
+		if name, _, err := c.choose(&amp.Task{}, role); err == nil {
+			s.Roles[role] = name
+		}
+	}
+	for typ, d := range c.cfg.AckTimeouts {
+		if d > 0 {
+			s.AckSec[typ] = max(1, int(d.Seconds()))
+		}
+	}
 	for name, a := range c.cfg.Agents {
 		for _, r := range a.Roles {
 			s.Agents[r] = append(s.Agents[r], name)

@@ -106,29 +106,11 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 			return c.redeliver(t, o, now)
 		}
 	}
-	if role, since := duty(t); role != "" && !now.Before(since.Add(c.cfg.Heartbeat)) {
+	if role, since := t.Duty(); role != "" && !now.Before(since.Add(c.cfg.Heartbeat)) {
 		return []amp.Record{c.escalate(t, now, alarm{typ: amp.HeartbeatTimeout, from: amp.System, text: fmt.Sprintf(
 			"The %s of %s wrote nothing to the journal for %s. Suspended until you decide.", role, t.ID, c.cfg.Heartbeat)})}
 	}
 	return nil
-}
-
-// duty is the role that owes work, and since when it wrote nothing (AMP-170, A26).
-func duty(t *amp.Task) (amp.Role, time.Time) {
-	var role amp.Role
-	switch t.Status {
-	case amp.Executing:
-		role = amp.Executor
-	case amp.Reviewing:
-		role = amp.Reviewer
-	default:
-		return "", time.Time{}
-	}
-	since := t.Since
-	if w := t.Wrote[role]; w.After(since) {
-		since = w
-	}
-	return role, since
 }
 
 func (c *Coordinator) derivePlan(ctx context.Context, t *amp.Task, now time.Time) []amp.Record {

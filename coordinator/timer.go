@@ -48,7 +48,7 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 			earliest(o.HalfTime())
 		}
 	}
-	if role, since := duty(t); role != "" {
+	if role, since := t.Duty(); role != "" {
 		earliest(since.Add(c.cfg.Heartbeat))
 	}
 	return due

@@ -44,7 +44,7 @@ func lipglossFrame(m *model) string {
 		t := m.env.Board.Task(k.id)
 		row := []string{
 			head.Width(14).Render(string(t.ID)), cell.Width(18).Render(string(t.Status)), cell.Width(60).Render(titleOf(t)),
-			cell.Width(14).Render(withWhom(t)), cell.Width(16).Render("acked"), cell.Width(6).Render("0/3"), cell.Width(10).Render("low"),
+			cell.Width(14).Render(withWhom(t, nil)), cell.Width(16).Render("acked"), cell.Width(6).Render("0/3"), cell.Width(10).Render("low"),
 		}
 		rows = append(rows, lipgloss.JoinHorizontal(lipgloss.Top, row...))
 	}

@@ -111,7 +111,7 @@ func (d *decision) ask() bar.Ask {
 	a.Text, a.Required, a.Templates = p.words()
 	a.After = "acts at once, no undo"
 	if slices.Contains(undoable, p.Command) {
-		a.After = "runs 10 s after that, u takes it back"
+		a.After = "runs " + seconds(d.e.undoTime()) + " after that, u takes it back"
 	}
 	if d.sending {
 		a.Off, a.Note = "it is on its way", "sending"
@@ -309,7 +309,7 @@ func (d *decision) taken(en amp.Entry) tea.Cmd {
 	text := strings.TrimSpace(d.prop.name() + " " + string(d.prop.TaskID))
 	if slices.Contains(undoable, d.prop.Command) {
 		e.desk.last = &lastDecision{d.prop.Command, d.prop.TaskID, dueOf(en)}
-		e.Toast(theme.Good, fmt.Sprintf("%s is entry %s: u takes it back for 10 s", text, seqName(en.Seq)))
+		e.Toast(theme.Good, fmt.Sprintf("%s is entry %s: u takes it back for %s", text, seqName(en.Seq), seconds(e.undoTime())))
 	} else {
 		e.Toast(theme.Good, fmt.Sprintf("%s is entry %s", text, seqName(en.Seq)))
 	}

@@ -14,10 +14,10 @@ func (p *proposal) effects(e *env, t *amp.Task) (will, wont []string) {
 	if t == nil {
 		return p.everywhere(e)
 	}
-	will = p.first(t)
+	will = p.first(e, t)
 	if p.Next != "" {
 		next := proposal{Command: p.Next, TaskID: p.TaskID, Args: p.Args}
-		will = append(will, next.first(t)...)
+		will = append(will, next.first(e, t)...)
 	}
 	if s := p.resolves(t); s != "" {
 		will = append(will, s)
@@ -33,16 +33,16 @@ func (p *proposal) everywhere(e *env) (will, wont []string) {
 		[]string{"lose work", "change a branch", "end a task"}
 }
 
-func (p *proposal) first(t *amp.Task) []string {
+func (p *proposal) first(e *env, t *amp.Task) []string {
 	switch p.Command {
 	case amp.Approve:
-		return approves(t)
+		return e.approves(t)
 	case amp.Reject:
 		return []string{"send " + rev(t) + " back with your reason", plannerOf(t) + " writes the next revision"}
 	case amp.Revise:
 		return []string{"become the next revision, by you", "wait for an approval of its own"}
 	case amp.Resume:
-		return resumes(t)
+		return e.resumes(t)
 	case amp.Unlock:
 		out := []string{fmt.Sprintf("reject_count %d → 0 (total %d is kept)", t.RejectCount, t.RejectTotal)}
 		if p.Next == "" {
@@ -50,13 +50,13 @@ func (p *proposal) first(t *amp.Task) []string {
 		}
 		return out
 	case amp.Redispatch, amp.Reassign:
-		return dispatches(t, &p.Args)
+		return e.dispatches(t, &p.Args)
 	case amp.Split:
 		return []string{"back to drafting with your guidance", "the approval falls: a new plan revision waits for you"}
 	case amp.Accept:
-		return accepts(t, t.Decision)
+		return e.accepts(t, t.Decision)
 	case amp.Override:
-		return accepts(t, p.Args.Decision)
+		return e.accepts(t, p.Args.Decision)
 	case amp.Rollback:
 		return []string{fmt.Sprintf("reset %s to checkpoint %d", branchName(t), checkpointOf(t, &p.Args)), "pin what came after it to a recovery ref"}
 	case amp.Terminate:
@@ -83,13 +83,13 @@ func (p *proposal) first(t *amp.Task) []string {
 }
 
 // approves are the effects of an approval.
-func approves(t *amp.Task) []string {
+func (e *env) approves(t *amp.Task) []string {
 	p := t.Plan
 	if p == nil {
 		return nil
 	}
 	out := []string{
-		fmt.Sprintf("send %s to %s, ACK in 300 s", stepName(t, t.Subtask), agentOf(t, amp.Executor)),
+		fmt.Sprintf("send %s to %s, %s", stepName(t, t.Subtask), e.agentOf(t, amp.Executor), e.ackWithin(amp.TaskDispatch)),
 		"commit on " + p.Branch, "write in " + pathsOf(p),
 	}
 	if b := budgetOf(p.Budget); b != "" {
@@ -99,13 +99,13 @@ func approves(t *amp.Task) []string {
 }
 
 // resumes says where a suspended task goes on.
-func resumes(t *amp.Task) []string {
+func (e *env) resumes(t *amp.Task) []string {
 	out := []string{fmt.Sprintf("epoch %d: reports of older ones stay late", t.Epoch)}
 	switch t.Before {
 	case amp.Dispatched, amp.Executing:
-		return append(out, fmt.Sprintf("task_dispatch again to %s, ACK in 300 s", agentOf(t, amp.Executor)))
+		return append(out, fmt.Sprintf("task_dispatch again to %s, %s", e.agentOf(t, amp.Executor), e.ackWithin(amp.TaskDispatch)))
 	case amp.Reviewing:
-		return append(out, fmt.Sprintf("a new review_request to %s, ACK in 600 s", agentOf(t, amp.Reviewer)))
+		return append(out, fmt.Sprintf("a new review_request to %s, %s", e.agentOf(t, amp.Reviewer), e.ackWithin(amp.ReviewRequest)))
 	case "":
 		return append(out, "hold the task: what follows is your next decision")
 	default:
@@ -114,12 +114,12 @@ func resumes(t *amp.Task) []string {
 }
 
 // dispatches are the effects of a redispatch or reassign.
-func dispatches(t *amp.Task, a *amp.Args) []string {
-	to := agentOf(t, amp.Executor)
+func (e *env) dispatches(t *amp.Task, a *amp.Args) []string {
+	to := e.agentOf(t, amp.Executor)
 	if a.Executor != "" {
 		to = a.Executor
 	}
-	out := []string{fmt.Sprintf("task_dispatch to %s, round %d, ACK in 300 s", to, t.Round+1)}
+	out := []string{fmt.Sprintf("task_dispatch to %s, round %d, %s", to, t.Round+1, e.ackWithin(amp.TaskDispatch))}
 	if a.Reviewer != "" {
 		out = append(out, "reviews by "+a.Reviewer)
 	}
@@ -143,16 +143,16 @@ func refsOf(t *amp.Task) string {
 }
 
 // accepts are the effects of letting what is held stand, or of an override.
-func accepts(t *amp.Task, d amp.Decision) []string {
+func (e *env) accepts(t *amp.Task, d amp.Decision) []string {
 	switch {
 	case t.Hold != nil && t.Hold.Kind == amp.HoldResult:
-		return []string{"let the result stand as it is", "check its claims and send it to " + agentOf(t, amp.Reviewer)}
+		return []string{"let the result stand as it is", "check its claims and send it to " + e.agentOf(t, amp.Reviewer)}
 	case d == amp.Rejected && t.RejectCount+1 >= t.LockAt():
 		return []string{fmt.Sprintf("count the reject: %d/%d, the task is locked", t.RejectCount+1, t.LockAt())}
 	case d == amp.Rejected:
-		return []string{fmt.Sprintf("count the reject: %d/%d", t.RejectCount+1, t.LockAt()), "dispatch the findings to " + agentOf(t, amp.Executor)}
+		return []string{fmt.Sprintf("count the reject: %d/%d", t.RejectCount+1, t.LockAt()), "dispatch the findings to " + e.agentOf(t, amp.Executor)}
 	case t.Subtask+1 < len(t.Subtasks()):
-		return []string{"the verdict counts as " + string(d), "send " + stepName(t, t.Subtask+1) + " to " + agentOf(t, amp.Executor)}
+		return []string{"the verdict counts as " + string(d), "send " + stepName(t, t.Subtask+1) + " to " + e.agentOf(t, amp.Executor)}
 	}
 	return []string{"the verdict counts as " + string(d), "the task is approved; delivering it stays your decision"}
 }

@@ -29,7 +29,7 @@ func (e *env) drawCard(c *column, n *need, t *amp.Task, cursor string) {
 	case NeedPlan:
 		return
 	}
-	c.Field(9, "if idle", idleWords(n, t))
+	c.Field(9, "if idle", ui.Safe(e.idle(n, t)))
 	e.drawOptions(c, n, t, cursor)
 }
 
@@ -43,7 +43,7 @@ func (e *env) drawEscalation(c *column, n *need, t *amp.Task) {
 	if s.TriggeredBy != s.From {
 		from += ", triggered by " + string(s.TriggeredBy)
 	}
-	c.Field(9, "from", fmt.Sprintf("%s · executor %s, reviewer %s", from, ui.Safe(agentOf(t, amp.Executor)), ui.Safe(agentOf(t, amp.Reviewer))))
+	c.Field(9, "from", fmt.Sprintf("%s · executor %s, reviewer %s", from, ui.Safe(e.agentOf(t, amp.Executor)), ui.Safe(e.agentOf(t, amp.Reviewer))))
 	c.Quote(2, s.Description, 6)
 	f := e.desk.past(t.ID).facts(t)
 	switch s.Type {
@@ -221,26 +221,6 @@ func (e *env) drawFailed(c *column, n *need, t *amp.Task) {
 		c.Field(9, "note", ui.Safe(cmd.Note))
 	}
 	c.Field(9, "now", ui.Safe(fmt.Sprintf("the task is %s, revision %d", t.Status, t.Revision)))
-}
-
-// idleWords say what happens when nobody decides: the task stands still.
-func idleWords(n *need, t *amp.Task) string {
-	branch := "no branch is touched"
-	if t.Commit != "" {
-		branch = "branch kept at " + short(t.Commit)
-	}
-	switch n.Kind {
-	case NeedQuestion:
-		return "the turn waits for you: nothing is allowed by silence"
-	case NeedFailed:
-		return "the decision stays undone; the task goes its way"
-	case NeedEscalation:
-		if t.Status.Working() {
-			return "the task goes on as " + statusWord(t.Status)
-		}
-	case NeedHeld, NeedPlan:
-	}
-	return "stays " + statusWord(t.Status) + ": no turn, no cost, " + branch + ", no merge"
 }
 
 // drawOptions are the numbered ways out, and own words last.

@@ -193,7 +193,7 @@ func minutes(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	}
-	return fmt.Sprintf("%d min", int((d+30*time.Second).Minutes()))
+	return fmt.Sprintf("%d min", int((d + 30*time.Second).Minutes()))
 }
 
 // fatigueRow is the pace in one row, amber when something is wrong with it; "" when nothing was decided lately.

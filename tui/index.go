@@ -95,6 +95,8 @@ type index struct {
 	Epoch uint64
 
 	tasks map[amp.TaskID]*facts
+	// roles are the configured agents, by which a task can be found too.
+	roles map[amp.Role]string
 }
 
 func newIndex(b *amp.Board, gone map[uint64]bool) *index {
@@ -106,11 +108,11 @@ func newIndex(b *amp.Board, gone map[uint64]bool) *index {
 // rebuild reads the whole board.
 func (x *index) rebuild(b *amp.Board, gone map[uint64]bool) {
 	*x = index{
-		Epoch: x.Epoch + 1, Version: x.Version + 1, ByStatus: map[amp.Status]int{}, Running: map[amp.TaskID]bool{},
+		Epoch: x.Epoch + 1, Version: x.Version + 1, roles: x.roles, ByStatus: map[amp.Status]int{}, Running: map[amp.TaskID]bool{},
 		Waiting: map[amp.TaskID]bool{}, tasks: make(map[amp.TaskID]*facts, len(b.Tasks)),
 	}
 	for _, id := range b.Order {
-		f := newFacts(b.Tasks[id], gone)
+		f := newFacts(b.Tasks[id], gone, x.roles)
 		x.count(id, f, 1)
 		x.tasks[id] = f
 		x.Needs = append(x.Needs, f.needs...)
@@ -131,7 +133,7 @@ func (x *index) age() {
 
 // touch reads one task anew.
 func (x *index) touch(t *amp.Task, gone map[uint64]bool) {
-	f := newFacts(t, gone)
+	f := newFacts(t, gone, x.roles)
 	x.Version++
 	old := x.tasks[t.ID]
 	if old != nil {
@@ -194,9 +196,9 @@ func (x *index) Count(statuses ...amp.Status) int {
 	return n
 }
 
-func newFacts(t *amp.Task, gone map[uint64]bool) *facts {
+func newFacts(t *amp.Task, gone map[uint64]bool, roles map[amp.Role]string) *facts {
 	f := &facts{status: t.Status, running: t.Turn != nil, waiting: len(t.Waiting) > 0}
-	f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(t.Status), t.Title, withWhom(t), riskOf(t)}, " "))
+	f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(t.Status), t.Title, withWhom(t, roles), riskOf(t)}, " "))
 	for _, n := range needsOf(t) {
 		n.ID = string(n.Kind) + seqName(n.Seq)
 		if !gone[n.Seq] {

@@ -195,6 +195,7 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 	}
 	m.gen = msg.gen
 	e.Board, e.State = msg.board, msg.state
+	e.Index.roles = e.roles()
 	e.Index.rebuild(e.Board, e.gone)
 	e.Recent = slices.Clone(msg.recent)
 	slices.SortFunc(e.Recent, func(a, b amp.Entry) int { return cmp.Compare(a.Seq, b.Seq) })

@@ -255,33 +255,15 @@ func (e *env) needCard(b *ui.Block, n *need) {
 			b.Add("  " + ui.Safe(s.SubtaskID) + " " + ui.Safe(s.Description))
 		}
 	}
-	b.Blank(1).Field(8, "if idle", idleText(n))
+	b.Blank(1).Field(8, "if idle", ui.Safe(e.idle(n, t)))
 	b.Add("  " + e.Theme.S(theme.Key, e.Theme.Signs.Enter) + " open and decide")
-}
-
-// idleText says what happens when nobody decides: nothing.
-func idleText(n *need) string {
-	switch n.Kind {
-	case NeedPlan:
-		return "it waits: no turn, no cost, nothing is dispatched"
-	case NeedQuestion:
-		return "the agent waits for an answer"
-	case NeedFailed:
-		return "the decision stays undone"
-	case NeedEscalation:
-		if n.Severity == amp.Info {
-			return "the task goes on"
-		}
-	case NeedHeld:
-	}
-	return "it stands still: no turn, no cost, nothing is merged"
 }
 
 // taskCard is a task in short.
 func (e *env) taskCard(b *ui.Block, t *amp.Task) {
 	b.Rule(string(t.ID), fmt.Sprintf("%d/%d · %s", t.RejectCount, t.LockAt(), riskOf(t)))
 	b.Add("  " + ui.Safe(titleOf(t)))
-	b.Spread("  "+e.statusText(t.Status, true), "with "+ui.Safe(withWhom(t))+" ")
+	b.Spread("  "+e.statusText(t.Status, true), "with "+ui.Safe(e.withWhom(t))+" ")
 	if len(t.Open) > 0 || len(t.Waiting) > 0 {
 		b.Field(8, "ack", e.ackText(t, 5))
 	}

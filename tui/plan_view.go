@@ -90,7 +90,7 @@ func (p *planPage) body(t *amp.Task, w int, beside bool) *column {
 		p.says(c.Block, t)
 	}
 	if h := p.view.h; !beside && (h == 0 || c.Height() < h || p.e.sheet == nil) {
-		p.decideRows(c)
+		p.decideRows(c, t)
 	}
 	return c
 }
@@ -187,7 +187,7 @@ func (p *planPage) subtasks(c *column, t *amp.Task, changes []planChange, w int)
 	if n > 0 {
 		share = float64(read) / float64(n)
 	}
-	c.Rule("Subtasks  "+agentOf(t, amp.Executor)+", reviewed by "+agentOf(t, amp.Reviewer),
+	c.Rule("Subtasks  "+p.e.agentOf(t, amp.Executor)+", reviewed by "+p.e.agentOf(t, amp.Reviewer),
 		fmt.Sprintf("read %d/%d %s", read, n, ui.Gauge(th, 5, share)))
 	for i, s := range pl.Subtasks {
 		id := "s" + strconv.Itoa(i)
@@ -367,13 +367,14 @@ func (p *planPage) says(b *ui.Block, t *amp.Task) {
 }
 
 // decideRows say what can be decided now, and what is off and why.
-func (p *planPage) decideRows(c *column) {
+func (p *planPage) decideRows(c *column, t *amp.Task) {
 	th := p.e.Theme
 	facts := ""
 	if why := p.approveOff(); why != "" {
 		facts = "A is off: " + why
 	}
 	c.Rule("Decide", facts)
+	p.ifIdle(c.Block, t)
 	key := func(k, text string, off bool) string {
 		if off {
 			return th.S(theme.Disabled, k+" "+text)
@@ -382,6 +383,13 @@ func (p *planPage) decideRows(c *column) {
 	}
 	c.Add("  " + key("A", "approve…", facts != "") + "   " + key("R", "reject with reason…", p.off(amp.Reject) != "") + "   " +
 		key("E", "edit in $EDITOR", p.off(amp.Revise) != ""))
+}
+
+// ifIdle says what happens to the plan when nobody decides.
+func (p *planPage) ifIdle(b *ui.Block, t *amp.Task) {
+	if t.Status == amp.AwaitingApproval {
+		b.Field(7, "if idle", ui.Safe(p.e.idle(&need{Kind: NeedPlan}, t)))
+	}
 }
 
 // detail is the right pane: the part under the cursor in full, the delta, the contract.
@@ -402,6 +410,7 @@ func (p *planPage) detail(t *amp.Task, w int) *ui.Block {
 		p.changed(c, t, changes)
 	}
 	p.contract(b, t)
+	p.ifIdle(b, t)
 	p.says(b, t)
 	return b
 }

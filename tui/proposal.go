@@ -25,7 +25,7 @@ type proposal struct {
 	Changes []planChange
 }
 
-// undoable are the commands that wait ten seconds before they take effect, so that they can be taken back.
+// undoable are the commands that wait before they take effect, so that they can be taken back.
 var undoable = []amp.CommandName{
 	amp.Approve, amp.Reject, amp.Resume, amp.Unlock, amp.Redispatch, amp.Reassign, amp.Split,
 	amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver,

@@ -175,9 +175,9 @@ func (e *env) pickAgent(t *amp.Task, p proposal) tea.Cmd {
 	}
 	var all []ui.Choice
 	for _, role := range []amp.Role{amp.Executor, amp.Reviewer} {
-		now, other := agentOf(t, role), agentOf(t, amp.Reviewer)
+		now, other := e.agentOf(t, role), e.agentOf(t, amp.Reviewer)
 		if role == amp.Reviewer {
-			other = agentOf(t, amp.Executor)
+			other = e.agentOf(t, amp.Executor)
 		}
 		for _, name := range e.State.Agents[role] {
 			c := ui.Choice{ID: string(role) + " " + name, Text: name + " as " + string(role)}

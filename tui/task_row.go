@@ -98,7 +98,7 @@ const watchAfter = 10 * time.Minute
 func (e *env) silence(at time.Time, short bool) string {
 	d := max(e.Now.Sub(at), 0)
 	e.WakeAt(at.Add(d.Truncate(time.Minute) + time.Minute))
-	text := fmt.Sprintf("%d/%d", int(d.Minutes()), int(heartbeatLimit.Minutes()))
+	text := fmt.Sprintf("%d/%d", int(d.Minutes()), int(e.heartbeat().Minutes()))
 	role, words := theme.Text, " min"
 	if d >= watchAfter {
 		role, words = theme.Time, " min watch"
@@ -131,7 +131,7 @@ func (e *env) taskLine(c *ui.Columns, t *amp.Task, selected bool) []ui.Line {
 		ui.Cell{Text: string(t.ID)},
 		ui.Cell{Styled: e.statusText(t.Status, false)},
 		ui.Cell{Text: titleOf(t)},
-		ui.Cell{Text: withWhom(t)},
+		ui.Cell{Text: e.withWhom(t)},
 		ui.Cell{Live: true},
 		rejectCell(t),
 		riskCell(t))}

@@ -55,7 +55,7 @@ func (p *taskPage) about(t *amp.Task) string {
 	if t.Plan != nil {
 		parts = append(parts, ui.Safe(t.Plan.Branch))
 	}
-	parts = append(parts, ui.Safe(agentOf(t, amp.Executor))+", reviewed by "+ui.Safe(agentOf(t, amp.Reviewer)))
+	parts = append(parts, ui.Safe(p.e.agentOf(t, amp.Executor))+", reviewed by "+ui.Safe(p.e.agentOf(t, amp.Reviewer)))
 	return strings.Join(parts, " · ")
 }
 
@@ -182,7 +182,7 @@ func (p *taskPage) lines(i, w int, selected bool) []ui.Line {
 	selected = selected && p.focused && !p.below
 	l := it.line
 	if t := p.task(); t != nil && l.To != "" {
-		l.From, l.To = party(t, l.From), party(t, l.To)
+		l.From, l.To = p.e.party(t, l.From), p.e.party(t, l.To)
 	}
 	who := l.who()
 	if w < 90 {

@@ -154,7 +154,7 @@ func (p *tasksPage) live(t *amp.Task) string {
 	case t.Turn != nil && len(t.Questions) == 0:
 		return ui.PadLeft(p.e.silence(t.Turn.LastAt, true), 9)
 	}
-	return ui.PadLeft(ui.Safe(withWhom(t)), 9)
+	return ui.PadLeft(ui.Safe(p.e.withWhom(t)), 9)
 }
 
 // Update handles one message.

@@ -8,7 +8,20 @@ import (
 )
 
 // withWhom says who has the task now: an agent, "arbiter", "you", or "--" for nobody.
-func withWhom(t *amp.Task) string {
+func (e *env) withWhom(t *amp.Task) string { return withWhom(t, e.roles()) }
+
+// agentOf is the name of the task's agent in a role, or the role while the coordinator has not said who has it.
+func (e *env) agentOf(t *amp.Task, role amp.Role) string { return agentOf(t, role, e.roles()) }
+
+// roles are the configured agents of tasks whose plan names nobody.
+func (e *env) roles() map[amp.Role]string {
+	if e.State == nil {
+		return nil
+	}
+	return e.State.Roles
+}
+
+func withWhom(t *amp.Task, roles map[amp.Role]string) string {
 	if len(t.Questions) > 0 && !t.Status.Ended() {
 		return "you"
 	}
@@ -21,9 +34,9 @@ func withWhom(t *amp.Task) string {
 		}
 		return "--"
 	case amp.Dispatched, amp.Executing:
-		return agentOf(t, amp.Executor)
+		return agentOf(t, amp.Executor, roles)
 	case amp.Reviewing:
-		return agentOf(t, amp.Reviewer)
+		return agentOf(t, amp.Reviewer, roles)
 	case amp.Verifying:
 		return "arbiter"
 	case amp.Delivered, amp.Terminated:
@@ -32,8 +45,7 @@ func withWhom(t *amp.Task) string {
 	return "--"
 }
 
-// agentOf is the name of the task's agent in a role, or the role where only the coordinator's configuration knows it.
-func agentOf(t *amp.Task, role amp.Role) string {
+func agentOf(t *amp.Task, role amp.Role, roles map[amp.Role]string) string {
 	if t.Turn != nil && t.Turn.Role == role && t.Turn.Agent != "" {
 		return t.Turn.Agent
 	}
@@ -47,7 +59,7 @@ func agentOf(t *amp.Task, role amp.Role) string {
 			planned = t.Plan.Reviewer
 		}
 	}
-	return cmp.Or(own, planned, string(role))
+	return cmp.Or(own, planned, roles[role], string(role))
 }
 
 // riskOf is the risk level of the plan, or of the wish before there is one, "--" for none.
@@ -73,10 +85,10 @@ func statusWord(s amp.Status) string {
 func shortSubtask(t *amp.Task, id string) string { return strings.TrimPrefix(id, string(t.ID)+"-") }
 
 // party is a role of the protocol by the name of the task's agent.
-func party(t *amp.Task, role string) string {
+func (e *env) party(t *amp.Task, role string) string {
 	switch amp.Role(role) {
 	case amp.Executor, amp.Reviewer:
-		return agentOf(t, amp.Role(role))
+		return e.agentOf(t, amp.Role(role))
 	case amp.Coordinator:
 		return "arbiter"
 	default:

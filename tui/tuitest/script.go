@@ -145,6 +145,14 @@ func (s *Script) Hold() (release func()) {
 	})
 }
 
+// SetState changes what the coordinator says of itself.
+func (s *Script) SetState(change func(*amp.CoordinatorState)) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.state)
+	return s
+}
+
 // SetDiff sets what a query for the diff of a task answers.
 func (s *Script) SetDiff(id amp.TaskID, diff string) *Script {
 	s.mu.Lock()
