@@ -59,10 +59,6 @@ func (e *env) idle(n *need, t *amp.Task) string {
 
 // stands says how the task stands as long as nobody decides.
 func (e *env) stands(n *need, t *amp.Task) string {
-	branch := "no branch is touched"
-	if t.Commit != "" {
-		branch = "branch at " + short(t.Commit)
-	}
 	switch n.Kind {
 	case NeedQuestion:
 		if q := questionOf(n, t); q != nil && q.Expires != nil {
@@ -77,7 +73,11 @@ func (e *env) stands(n *need, t *amp.Task) string {
 		}
 	case NeedHeld, NeedPlan:
 	}
-	return "stays " + statusWord(t.Status) + " until decided: no turn, cost or merge; " + branch
+	text := "stays " + statusWord(t.Status) + " until decided: no turn, cost, commit or merge"
+	if t.Commit != "" {
+		text = "stays " + statusWord(t.Status) + " until decided: no turn, cost, merge; branch at " + short(t.Commit)
+	}
+	return text
 }
 
 // itself is what the coordinator will do about a task by itself next, and when; "" when no clock of the task runs.

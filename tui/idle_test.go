@@ -18,9 +18,9 @@ func TestIdle(t *testing.T) {
 		story func(*tuitest.Script) *tuitest.Story
 		want  string
 	}{
-		"a plan":               {func(s *tuitest.Script) *tuitest.Story { return s.NewTask("x").Propose() }, "stays awaiting until decided: no turn, cost or merge; no branch is touched"},
-		"locked":               {lockedStory, "stays locked until decided: no turn, cost or merge; branch at 7d20c4e"},
-		"held":                 {heldStory, "stays held until decided: no turn, cost or merge; branch at 7d20c4e"},
+		"a plan":               {func(s *tuitest.Script) *tuitest.Story { return s.NewTask("x").Propose() }, "stays awaiting until decided: no turn, cost, commit or merge"},
+		"locked":               {lockedStory, "stays locked until decided: no turn, cost, merge; branch at 7d20c4e"},
+		"held":                 {heldStory, "stays held until decided: no turn, cost, merge; branch at 7d20c4e"},
 		"a question of a turn": {questionStory, "the turn waits for you: nothing is allowed by silence; heartbeat_timeout suspends the task at 14:20:00"},
 		"a message that is not acknowledged": {
 			func(s *tuitest.Script) *tuitest.Story { return s.NewTask("x").Propose().Approve().Dispatch() },
@@ -39,17 +39,17 @@ func TestIdle(t *testing.T) {
 			},
 			"approve by mira runs at 14:00:12",
 		},
-		"stopped": {func(s *tuitest.Script) *tuitest.Story {
-			st := s.NewTask("x").Propose()
-			s.Append(amp.KindCommand, "", amp.Admin, "mira", amp.EncodeBody(&amp.Command{ID: "s", Command: amp.StopAll, By: "mira"}))
-			return st
-		}, "everything is stopped: no clock runs until thaw"},
+		"stopped meanwhile": {questionStory, "everything is stopped: no clock runs until thaw"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := tuitest.NewScript(begin).SetState(func(c *amp.CoordinatorState) { c.HeartbeatSec = 20 * 60 })
 			story := tc.story(s)
 			seat := start(t, s, 80, 24)
+			if strings.HasPrefix(name, "stopped") {
+				s.Append(amp.KindCommand, "", amp.Admin, "mira", amp.EncodeBody(&amp.Command{ID: "s", Command: amp.StopAll, By: "mira"}))
+				seat.WaitFor("stopped")
+			}
 			got := ""
 			seat.Do(func(e *env) tea.Cmd {
 				task := e.Board.Task(story.ID)
