@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -220,6 +221,33 @@ func newPayload(t MessageType) Payload {
 		return new(Escalation)
 	}
 	return nil
+}
+
+// eachValue calls f with every string and number in data, but not with the names of members, nor with what stands in a member of
+// the outermost object that is to be skipped. It fails when data is no JSON; f may have been called by then.
+func eachValue(data []byte, skip string, f func(string)) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	for {
+		tok, err := dec.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		kind := tok.Kind()
+		if kind != '"' && kind != '0' {
+			continue
+		}
+		depth := dec.StackDepth()
+		if in, n := dec.StackIndex(depth); in != '{' || n%2 == 0 {
+			f(tok.String())
+		} else if depth == 1 && skip != "" && tok.String() == skip {
+			if err := dec.SkipValue(); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // quote appends s as a JSON string.

@@ -39,8 +39,10 @@ type Filter struct {
 	Kinds  []Kind `json:"kinds,omitzero"`
 	// ID selects the one entry with this id.
 	ID string `json:"id,omitzero"`
-	// Text selects bodies that contain it, case-insensitively.
+	// Text selects bodies that contain it, byte for byte but for the case.
 	Text string `json:"text,omitzero"`
+	// Search selects by what entries say; see [ParseSearch] for the language of people.
+	Search *Search `json:"search,omitzero"`
 	// Limit is the most entries that one answer holds; 0 means 1,000, more than 1,000 is cut to 1,000.
 	Limit int `json:"limit,omitzero"`
 	// Newest returns the newest entries first.

@@ -17,7 +17,7 @@ func Match(f *amp.Filter, e *amp.Entry) bool {
 	case len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind):
 		return false
 	}
-	return f.Text == "" || ContainsFold(e.Body, f.Text)
+	return (f.Text == "" || ContainsFold(e.Body, f.Text)) && f.Search.Match(e)
 }
 
 // Limit is how many entries an answer to the filter holds at most: between 1 and [MaxPage].

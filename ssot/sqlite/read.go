@@ -49,7 +49,7 @@ func (l *Log) read(ctx context.Context, f *amp.Filter) ([]amp.Entry, error) {
 			return nil, err
 		}
 		return found, nil
-	case f.TaskID == "" && len(f.Kinds) == 0 && f.Text == "":
+	case f.TaskID == "" && len(f.Kinds) == 0 && f.Text == "" && f.Search.Empty():
 		return l.page(ctx, f, 0, limit)
 	}
 	last, err := l.lastSeq(ctx)
@@ -101,7 +101,7 @@ const ofTask = `e.seq IN (SELECT seq FROM entry INDEXED BY entry_task WHERE seq 
 	AND task = ?3 AND seq > ?4 AND seq < ?5)`
 
 // page runs one statement; the filter's task is given by its key, and then both its bounds are set. What SQL cannot compare, a
-// text beyond ASCII, is compared here.
+// text beyond ASCII and a search, is compared here.
 func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([]amp.Entry, error) {
 	q := &strings.Builder{}
 	args := []any{}
@@ -130,8 +130,8 @@ func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([
 		}
 		and("e.kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+")", kinds...)
 	}
-	here := f.Text != "" && !ssot.ASCII(f.Text)
-	if f.Text != "" && !here {
+	here := f.Text != "" && !ssot.ASCII(f.Text) || !f.Search.Empty()
+	if f.Text != "" && ssot.ASCII(f.Text) {
 		and("instr(lower(e.body), ?) > 0", strings.ToLower(f.Text))
 	}
 	q.WriteString(" ORDER BY e.seq")
@@ -146,7 +146,7 @@ func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([
 	if err != nil {
 		return nil, err
 	}
-	return entriesIf(rows, limit, func(e *amp.Entry) bool { return !here || ssot.ContainsFold(e.Body, f.Text) })
+	return entriesIf(rows, limit, func(e *amp.Entry) bool { return !here || ssot.Match(f, e) })
 }
 
 func (l *Log) lastSeq(ctx context.Context) (uint64, error) {

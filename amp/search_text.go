@@ -1,0 +1,137 @@
+package amp
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// textOf is what an entry says: the strings and numbers in its body without the names of members, who wrote it, its id and its
+// task. What was refused is searched as it came. A body that is no JSON is one text.
+func textOf(e *Entry) []string {
+	text := []string{e.Actor, e.ID, string(e.TaskID)}
+	body, skip := e.Body, ""
+	if e.Kind == KindRefusal {
+		if r, err := DecodeBody[Refusal](e); err == nil {
+			text, skip = values(text, r.Raw, ""), "raw"
+		}
+	}
+	return values(text, body, skip)
+}
+
+func values(text []string, data []byte, skip string) []string {
+	n := len(text)
+	if err := eachValue(data, skip, func(s string) { text = append(text, s) }); err != nil {
+		return append(text[:n], string(data))
+	}
+	return text
+}
+
+// needle is a text that is looked for, in any case.
+type needle struct {
+	text string // folded
+	word bool   // it begins with a character of a word
+	// whole says that it must end where a word ends.
+	whole bool
+}
+
+func newNeedle(text string, whole bool) needle {
+	folded := strings.Map(foldCase, text)
+	first, _ := utf8.DecodeRuneInString(folded)
+	return needle{text: folded, word: isWord(first), whole: whole}
+}
+
+// find returns where the needle stands in s at or after from, or -1.
+func (n needle) find(s string, from int) (start, end int) {
+	if n.text == "" {
+		return -1, -1
+	}
+	first, _ := utf8.DecodeRuneInString(n.text)
+	for i := from; i < len(s); {
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+		}
+		if foldCase(r) == first && (!n.word || n.begins(s, i, r, size)) {
+			if end := n.at(s, i); end >= 0 {
+				return i, end
+			}
+		}
+		i += size
+	}
+	return -1, -1
+}
+
+func (n needle) begins(s string, i int, r rune, size int) bool {
+	prev, _ := utf8.DecodeLastRuneInString(s[:i])
+	return startsWord(prev, r, s[i+size:])
+}
+
+// at returns where the needle ends when it stands in s at i, or -1.
+func (n needle) at(s string, i int) int {
+	last := rune(0)
+	for _, want := range n.text {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if size == 0 || foldCase(r) != want {
+			return -1
+		}
+		last = r
+		i += size
+	}
+	if n.whole && joins(last) {
+		if next, size := utf8.DecodeRuneInString(s[i:]); size > 0 && joins(next) {
+			return -1
+		}
+	}
+	return i
+}
+
+// foldCase gives all cases of a letter the same rune.
+func foldCase(r rune) rune {
+	if r < utf8.RuneSelf {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	return unicode.ToLower(least)
+}
+
+// isWord reports whether words are made of r.
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r))
+}
+
+// unspaced are the scripts that are written without a space between words: in them every character begins one.
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+}
+
+func isUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
+
+// joins reports whether r makes one word with a neighbour that joins too.
+func joins(r rune) bool { return isWord(r) && !isUnspaced(r) }
+
+// startsWord reports whether a word begins with r, which stands between prev and the rest: after anything that is no word, and
+// inside an identifier at each of its parts, as in BreathSession and HTTPServer.
+func startsWord(prev, r rune, rest string) bool {
+	switch {
+	case !isWord(r):
+		return false
+	case !joins(r), !joins(prev):
+		return true
+	case !unicode.IsUpper(r):
+		return false
+	case !unicode.IsUpper(prev):
+		return true
+	}
+	next, _ := utf8.DecodeRuneInString(rest)
+	return unicode.IsLower(next)
+}
