@@ -22,7 +22,8 @@ import (
 // Client is a coordinator reached through its socket. It is safe for concurrent use and holds no connection that it does not
 // need; there is nothing to close.
 type Client struct {
-	// Patience is how long Follow keeps trying to reach a coordinator that went away, counted anew after each entry; 0 means 15 s.
+	// Patience is how long Follow keeps trying to reach a coordinator that went away, counted anew after each entry; 0 means 15 s,
+	// and a negative one that Follow returns as soon as the stream breaks, for a caller who shows that and tries again itself.
 	Patience  time.Duration
 	home      string
 	known     Sentinels

@@ -29,7 +29,7 @@ const (
 // entries.
 func (c *Client) Follow(ctx context.Context, after uint64, batch func([]amp.Entry) error) error {
 	patience := c.Patience
-	if patience <= 0 {
+	if patience == 0 {
 		patience = 15 * time.Second
 	}
 	lost, pause := time.Now(), 50*time.Millisecond
@@ -45,7 +45,7 @@ func (c *Client) Follow(ctx context.Context, after uint64, batch func([]amp.Entr
 		if !passing(err) {
 			return err
 		}
-		if time.Since(lost) > patience {
+		if c.Patience < 0 || time.Since(lost) > patience {
 			return err
 		}
 		if err := wait(ctx, pause); err != nil {

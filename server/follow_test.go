@@ -261,6 +261,22 @@ func TestFollow_silentPeerIsLeft(t *testing.T) {
 	})
 }
 
+// A caller who tries again itself hears at once that nobody answers.
+func TestFollow_withoutPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		c := NewClient("", nil)
+		c.transport.DialContext = p.dial
+		c.Patience = -1
+		begin := time.Now()
+		_ = p.Close()
+		if err := c.Follow(t.Context(), 0, nil); err == nil || time.Since(begin) != 0 {
+			t.Errorf("Follow = %v after %v", err, time.Since(begin))
+		}
+	})
+}
+
 // Whatever a stream holds, what is handed on follows without a gap, and the stream ends in an error.
 func FuzzFollowing(f *testing.F) {
 	var stream strings.Builder

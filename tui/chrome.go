@@ -202,19 +202,20 @@ func (m *model) status() *ui.Block {
 			b.Add(" " + e.Theme.S(theme.Accent, e.Theme.Signs.Arrow+" "+ui.Safe(hint)))
 		}
 	}
-	waits := m.waitingRow()
-	if m.hasRule() && (m.h < 30 || waits == "") {
+	waits, request := m.waitingRow(), m.requestRow()
+	if request == "" {
+		request = m.bannerRow()
+	}
+	switch {
+	case m.hasRule() && request != "": // in the place of the last entry, so that nothing jumps
+		b.Add(request)
+	case m.hasRule() && (m.h < 30 || waits == ""):
 		b.Add(m.lastRow())
+	case request != "":
+		b.Add(request)
 	}
 	if waits != "" {
 		b.Add(waits)
-	}
-	if e.busy != nil && e.Now.Sub(e.busy.since) >= 150*time.Millisecond {
-		e.Tick()
-		b.Add(" " + e.Theme.S(theme.Time, fmt.Sprintf("%s %s: waiting for the coordinator, %d s · esc stops waiting",
-			e.Theme.Signs.Retry, e.busy.what, int(e.Now.Sub(e.busy.since).Seconds()))))
-	} else if e.busy != nil {
-		e.WakeAt(e.busy.since.Add(150 * time.Millisecond))
 	}
 	return b
 }

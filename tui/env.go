@@ -50,7 +50,9 @@ type env struct {
 	wake   time.Time
 	crew   crew
 	gone   map[uint64]bool // items that were put away on this screen
-	busy   *request
+	// requests are under way, the oldest first; busy is the one that submits a command.
+	requests []*request
+	busy     *request
 	// lockedRO says that read-only was asked for at the start and stays.
 	lockedRO bool
 	copied   func(text string) string
@@ -64,27 +66,22 @@ type failure struct {
 	What, Means, Next string
 }
 
-// request is a command on its way to the coordinator.
-type request struct {
-	what   string
-	since  time.Time
-	cancel context.CancelFunc
-}
-
 const maxFailures = 200
 
 // Ask runs a query and hands the answer of wrap to the page p, wherever it is then. The query ends with ctx, which
-// belongs to the page. A nil message is dropped.
+// belongs to the page, or when the person cancels it: then the error is [context.Canceled]. A nil message is dropped.
 func (e *env) Ask(ctx context.Context, p page, q amp.Query, wrap func(amp.Page, error) tea.Msg) tea.Cmd {
-	s := e.Session
-	return func() tea.Msg {
+	s, page := e.Session, ctx
+	return e.Await(ctx, p, theCoordinator, asks(q), func(ctx context.Context, _ *request) tea.Msg {
 		got, err := s.Query(ctx, q)
-		if ctx.Err() != nil {
+		if page.Err() != nil {
 			return nil
 		}
-		return pageMsg{p, wrap(got, err)}
-	}
+		return wrap(got, err)
+	})
 }
+
+const theCoordinator = "the coordinator"
 
 // Context is a context for the commands of one page; it ends with the program.
 func (e *env) Context() (context.Context, context.CancelFunc) { return context.WithCancel(e.ctx) }
@@ -124,18 +121,18 @@ func (e *env) Submit(c amp.Command, done func(amp.Entry, error) tea.Cmd) tea.Cmd
 	if c.At.IsZero() {
 		c.At = e.Now.UTC().Truncate(time.Millisecond)
 	}
-	ctx, cancel := context.WithCancel(e.ctx)
 	what := string(c.Command)
 	if c.TaskID != "" {
 		what += " " + string(c.TaskID)
 	}
-	e.busy = &request{what: what, since: e.Now, cancel: cancel}
 	s := e.Session
-	return func() tea.Msg {
+	cmd := e.Await(e.ctx, nil, theCoordinator, what, func(ctx context.Context, _ *request) tea.Msg {
 		entry, err := s.Submit(ctx, c)
-		cancel()
 		return submittedMsg{c, entry, err, done}
-	}
+	})
+	e.busy = e.requests[len(e.requests)-1]
+	e.busy.submits = true
+	return cmd
 }
 
 // submittedMsg is the coordinator's answer to a command.
@@ -296,8 +293,8 @@ func (e *env) findEntry(seq uint64) tea.Cmd {
 			}
 		}
 	}
-	s, ctx := e.Session, e.ctx
-	return func() tea.Msg {
+	s := e.Session
+	return e.Await(e.ctx, nil, theCoordinator, "entry "+seqName(seq), func(ctx context.Context, _ *request) tea.Msg {
 		q := amp.Query{Kind: amp.QueryEntries, Filter: amp.Filter{After: seq - 1, Before: seq + 1, Limit: 1}}
 		p, err := s.Query(ctx, q)
 		switch {
@@ -309,5 +306,5 @@ func (e *env) findEntry(seq uint64) tea.Cmd {
 			return foundMsg{seq: seq, err: fmt.Errorf("entry #%d belongs to no task", seq)}
 		}
 		return foundMsg{seq: seq, at: Place{Kind: KindTask, ID: string(p.Entries[0].TaskID), Seq: seq}}
-	}
+	})
 }

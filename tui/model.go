@@ -34,6 +34,9 @@ type model struct {
 	synced  bool
 	gen     int
 	chrome  chromeCache
+	banner  banner
+	// starting says that the coordinator is being started from here.
+	starting bool
 }
 
 // parts are what a model needs besides its configuration; tests choose them.
@@ -141,6 +144,11 @@ func (m *model) take(msg tea.Msg) (tea.Cmd, bool) {
 	case stateWrittenMsg:
 		m.written(msg)
 		return nil, true
+	case upMsg:
+		m.upEnded(msg)
+		return nil, true
+	case endedMsg:
+		return m.ended(msg), true
 	case pageMsg:
 		m.gate.mark()
 		return m.deliver(msg), true
@@ -191,7 +199,7 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 			Means: "Everything on the screen is current again; nothing was lost in the journal.",
 		}
 		e.errors = append(e.errors, f)
-		e.Toast(theme.Time, f.What)
+		m.banner = banner{f.What, e.Now.Add(bannerFor)}
 	}
 	m.gen = msg.gen
 	e.Board, e.State = msg.board, msg.state

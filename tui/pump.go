@@ -86,7 +86,10 @@ type pump struct {
 	session Session
 	now     func() time.Time
 	out     chan tea.Msg
-	again   chan string // asks for a new board, with the reason
+	again   chan string   // asks for a new board, with the reason
+	nudge   chan struct{} // ends the wait for the next attempt
+	// goes runs a goroutine of the pump; a panic in it must not leave the terminal broken.
+	goes func(fn func())
 
 	mu      sync.Mutex
 	gen     int
@@ -95,7 +98,8 @@ type pump struct {
 }
 
 func newPump(s Session, now func() time.Time) *pump {
-	return &pump{session: s, now: now, out: make(chan tea.Msg), again: make(chan string, 1), wake: make(chan struct{}, 1)}
+	return &pump{session: s, now: now, out: make(chan tea.Msg), again: make(chan string, 1), wake: make(chan struct{}, 1),
+		nudge: make(chan struct{}, 1), goes: func(fn func()) { fn() }}
 }
 
 // next returns the command that waits for the pump's next message. The program has one of them at a time.
@@ -118,11 +122,19 @@ func (p *pump) resync(why string) {
 	}
 }
 
+// retry tries to reach the coordinator now.
+func (p *pump) retry() {
+	select {
+	case p.nudge <- struct{}{}:
+	default:
+	}
+}
+
 // run works until ctx ends.
 func (p *pump) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { p.flush(ctx) })
+	wg.Go(func() { p.goes(func() { p.flush(ctx) }) })
 	var away time.Time
 	why := ""
 	for wait := time.Second; ctx.Err() == nil; {
@@ -171,6 +183,8 @@ func (p *pump) pause(ctx context.Context, away time.Time, wait time.Duration, er
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return true
+	case <-p.nudge:
 		return true
 	case <-ctx.Done():
 		return false

@@ -108,6 +108,8 @@ func TestKeysTogether(t *testing.T) {
 	s.Press("tab")
 	s.Burst("jjj").Shows("▌ T-2026-014")
 	s.Paste("qqq").Shows("▌ T-2026-014", "a paste does nothing here")
+	s.Burst(":up").Shows("start the coordinator").Hides("hallucination_lock")
+	s.Press("esc")
 	s.Burst(":zzz").WaitFor("nothing matches") // what follows the colon was typed into the palette
 }
 

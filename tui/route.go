@@ -42,15 +42,19 @@ func (m *model) route(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// key handles a key message. Keys that a terminal sent together are taken one by one, unless somebody types.
+// longestKey is more than any name of a key has letters: "ctrl+shift+right".
+const longestKey = 24
+
+// key handles a key message. Keys that a terminal sent together are taken one by one, unless somebody types a lot: the
+// letters u and p must not be taken for the key "up".
 func (m *model) key(k tea.KeyMsg) tea.Cmd {
-	if k.Type != tea.KeyRunes || len(k.Runes) < 2 || k.Paste || m.sink() != nil {
+	if k.Type != tea.KeyRunes || len(k.Runes) < 2 || k.Paste {
 		return m.press(k)
 	}
 	var cmds []tea.Cmd
 	for i, r := range k.Runes {
-		if m.sink() != nil { // the first key opened something: what follows was typed before it was seen
-			cmds = append(cmds, m.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: k.Runes[i:]}))
+		if rest := k.Runes[i:]; m.sink() != nil && len(rest) > longestKey {
+			cmds = append(cmds, m.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: rest}))
 			break
 		}
 		cmds = append(cmds, m.press(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: k.Alt}))
@@ -85,8 +89,7 @@ func (m *model) press(k tea.KeyMsg) tea.Cmd {
 		return nil
 	}
 	name := k.String()
-	if name == "esc" && m.env.busy != nil {
-		m.env.busy.cancel()
+	if name == "esc" && m.cancelRequest() {
 		return nil
 	}
 	r := m.keys.Press(name, m.scopes()...)

@@ -65,6 +65,7 @@ func Run(ctx context.Context, cfg Config) error {
 	p := tea.NewProgram(m, options...)
 	guard.OnPanic(p.Kill)
 	guard.Signals(ctx, func(os.Signal) { p.Quit() })
+	m.pump.goes = func(fn func()) { guard.Protect(fn) }
 	guard.Go(func() { m.pump.run(ctx) })
 	_, err = p.Run()
 	ended := ctx.Err()

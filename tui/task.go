@@ -122,10 +122,11 @@ func (p *taskPage) load() tea.Cmd {
 		TaskID: p.id, Newest: true, Limit: proofEntries,
 		Kinds: []amp.Kind{amp.KindMessage, amp.KindCheck},
 	}}
-	session, ctx, first := p.e.Session, p.ctx, p.win.olderQuery(around)
-	return p.e.To(p.host, func() tea.Msg { // one message for both, so that the page is not drawn half
+	session, first, page := p.e.Session, p.win.olderQuery(around), p.ctx
+	// one message for both, so that the page is not drawn half
+	return p.e.Await(p.ctx, p.host, theCoordinator, asks(first), func(ctx context.Context, _ *request) tea.Msg {
 		got, err := session.Query(ctx, first)
-		if ctx.Err() != nil {
+		if page.Err() != nil {
 			return nil
 		}
 		msg := olderMsg{page: got, first: true, err: err}

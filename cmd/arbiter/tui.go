@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"strings"
 
@@ -47,11 +49,20 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	for action, key := range cfg.TUI.Keys {
 		keys[action] = strings.Fields(key)
 	}
+	client.Patience = -1 // the screens show that the connection broke, and try again themselves
 	return tui.Run(c.Context(), tui.Config{
 		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.Theme,
 		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
-		Version: version(), Home: home,
+		Version: version(), Home: home, Up: a.upQuietly,
 	})
+}
+
+// upQuietly starts the coordinator while a screen has the terminal: nothing is printed.
+func (a *app) upQuietly(ctx context.Context) error {
+	quiet := *a
+	quiet.stderr = io.Discard
+	_, err := quiet.attach(ctx)
+	return err
 }
 
 // explained is what a screen says of an error: the same words as the command line.

@@ -23,7 +23,7 @@ type Signs struct {
 	Enter, Up, Down, Sort                       string
 
 	status, severity, timeline map[string]string
-	spark                      []string
+	spark, spin                []string
 	plain                      map[rune]string // nil when signs stay as they are
 	textASCII                  bool
 }
@@ -46,7 +46,7 @@ var UTF8 = &Signs{
 		"sent": "→", "received": "←", "escalation": "▲", "accepted": "✓", "refused": "✗", "command": "◇",
 		"check": "◐", "turn": "●", "question": "?", "refusal": "✗", "plan": "◇", "note": "·",
 	},
-	spark: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	spark: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, spin: []string{"◐", "◓", "◑", "◒"},
 }
 
 // plainSigns maps each UTF-8 sign of the chrome to one ASCII character.
@@ -83,7 +83,7 @@ func asciiSigns(name string, text bool) *Signs {
 			"sent": ">", "received": "<", "escalation": "!", "accepted": "+", "refused": "x", "command": "?",
 			"check": "%", "turn": "*", "question": "?", "refusal": "x", "plan": "?", "note": ".",
 		},
-		spark: []string{"_", "_", ".", "-", "=", "+", "*", "#"},
+		spark: []string{"_", "_", ".", "-", "=", "+", "*", "#"}, spin: []string{"|", "/", "-", "\\"},
 		plain: plainSigns, textASCII: text,
 	}
 	return s
@@ -116,6 +116,9 @@ func lookup(m map[string]string, word string) string {
 
 // Spark returns the eight signs of a sparkline from low to high.
 func (s *Signs) Spark() []string { return s.spark }
+
+// Spin returns the sign that turns while something is waited for, at a step counted from 0.
+func (s *Signs) Spin(step int) string { return s.spin[max(step, 0)%len(s.spin)] }
 
 // IsASCII reports that the set's signs are ASCII.
 func (s *Signs) IsASCII() bool { return s.plain != nil }

@@ -141,11 +141,14 @@ func (p *Picker) filter() {
 		}
 		p.found = append(p.found, f)
 	}
-	// what contains the query as it is comes first, what can not be chosen last
+	// what has the query for its name comes first, then what contains it as it is, what can not be chosen last
 	slices.SortStableFunc(p.found, func(a, b found) int { return cmp.Compare(rank(a.Choice, q), rank(b.Choice, q)) })
 }
 
 func rank(c Choice, q string) int {
+	if strings.EqualFold(c.Match, q) {
+		return -1
+	}
 	low := strings.ToLower(c.Text + " " + c.Match)
 	r := 0
 	if !strings.Contains(low, strings.ToLower(q)) {
