@@ -22,6 +22,13 @@ type Board struct {
 	Refusals int `json:"refusals"`
 	// Numbers is the highest task number given out per year.
 	Numbers map[int]int `json:"numbers"`
+	// Waits is how many things wait for the admin: open escalations, questions, what is held, plans, decisions that were not
+	// carried out.
+	Waits int `json:"waits,omitzero"`
+	// Usage is what the agents did lately, Hours what the last hours brought, oldest first. Both are bounded, and never changed in
+	// place: a copy of a Board may share them.
+	Usage []AgentUsage `json:"usage,omitzero"`
+	Hours []HourFlow   `json:"hours,omitzero"`
 }
 
 // Stop says who stopped everything, and when.
@@ -53,9 +60,11 @@ func (b *Board) Apply(e Entry) error {
 	if e.Seq != b.Head.Seq+1 {
 		return fmt.Errorf("fold entry %d after %d: the journal has a gap", e.Seq, b.Head.Seq)
 	}
+	waited := b.Tasks[e.TaskID].waits()
 	if err := b.fold(&e); err != nil {
 		return fmt.Errorf("fold entry %d (%s %s): %w", e.Seq, e.Kind, e.ID, err)
 	}
+	b.awaited(&e, waited)
 	b.Head = Head{Seq: e.Seq, Hash: e.Hash}
 	return nil
 }

@@ -54,7 +54,10 @@ func drawRecord(r *rapid.T, task amp.TaskID, at time.Time, i int, last map[amp.T
 	case 4:
 		return body(amp.KindTurn, amp.Turn{
 			TurnID: "u", Event: rapid.SampledFrom([]amp.TurnEvent{amp.TurnStarted, amp.TurnProgress, amp.TurnEnded}).Draw(r, "event"),
-			TaskID: task, Role: amp.Executor, Agent: "codex", Epoch: 1, Outcome: rapid.SampledFrom([]amp.TurnOutcome{amp.TurnOK, amp.TurnFailed, amp.TurnLost}).Draw(r, "outcome"),
+			TaskID: task, Role: amp.Executor, Agent: rapid.SampledFrom([]string{"codex", "claude"}).Draw(r, "agent"), Epoch: 1,
+			Outcome: rapid.SampledFrom([]amp.TurnOutcome{amp.TurnOK, amp.TurnFailed, amp.TurnLost}).Draw(r, "outcome"),
+			TookMS:  rapid.Int64Range(0, 90_000).Draw(r, "took"), Tokens: rapid.IntRange(0, 9000).Draw(r, "tokens"),
+			CostUSD: float64(rapid.IntRange(0, 300).Draw(r, "cents")) / 100, Text: "why",
 		})
 	case 5:
 		ck := amp.Check{Subject: rapid.SampledFrom([]amp.CheckSubject{
@@ -196,6 +199,7 @@ func TestBoard_invariants(t *testing.T) {
 				}
 				before[id] = *task
 			}
+			checkUsage(r, b)
 		}
 	})
 }

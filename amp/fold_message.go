@@ -37,6 +37,12 @@ func (b *Board) foldMessage(e *Entry, m *Message) error {
 		t.Request, t.Attempts = ref, 0
 		t.move(ReviewRequested, e.At)
 	case *Verdict:
+		b.hour(e.At, func(h *HourFlow) {
+			h.Verdicts++
+			if p.Decision == Rejected {
+				h.Rejected++
+			}
+		})
 		t.discharge(ReviewRequest)
 		t.Verdict, t.Decision, t.Confidence, t.LastOK = ref, p.Decision, p.Confidence, m.MsgID
 		t.Attempts, t.Reviewed = 0, t.Commit

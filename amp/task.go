@@ -194,6 +194,8 @@ type Task struct {
 	Reviewer string `json:"reviewer,omitzero"`
 	Limits   Budget `json:"limits,omitzero"`
 	Spent    Budget `json:"spent,omitzero"`
+	// Usage is what the ended turns of the task took.
+	Usage Usage `json:"usage,omitzero"`
 
 	// Subtask is the index of the current subtask; Round counts dispatches.
 	Subtask     int `json:"subtask"`

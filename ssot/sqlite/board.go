@@ -38,7 +38,7 @@ func (l *Log) projected(ctx context.Context) (b *amp.Board, err error) {
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
 	var fold int64
-	var state []byte
+	var state, usage []byte
 	err = tx.QueryRowContext(ctx, "SELECT fold, state FROM board").Scan(&fold, &state)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && fold != foldVersion() {
 		return amp.NewBoard(), nil
@@ -46,7 +46,10 @@ func (l *Log) projected(ctx context.Context) (b *amp.Board, err error) {
 	if err != nil {
 		return nil, err
 	}
-	board, err := decodeBoard(state)
+	if err := tx.QueryRowContext(ctx, selectUsage).Scan(&usage); err != nil {
+		return nil, err
+	}
+	board, err := decodeBoard(state, usage)
 	if err != nil {
 		return nil, &DamagedError{Path: l.path, Why: unreadable(err).Error()}
 	}

@@ -16,13 +16,15 @@ import (
 // TestOpen_staleProjections opens journals whose projections another version left: of another fold, or behind the journal.
 func TestOpen_staleProjections(t *testing.T) {
 	t.Parallel()
-	const keep = `CREATE TABLE b AS SELECT * FROM board; CREATE TABLE t AS SELECT * FROM task; CREATE TABLE a AS SELECT * FROM open_ack`
+	const keep = `CREATE TABLE b AS SELECT * FROM board; CREATE TABLE t AS SELECT * FROM task; CREATE TABLE a AS SELECT * FROM open_ack;
+		CREATE TABLE u AS SELECT * FROM usage`
 	for name, change := range map[string]string{
-		"other_fold": "UPDATE board SET fold = 7, state = '{}'; UPDATE task SET state = '{}', status = 'x'; DELETE FROM open_ack",
+		"other_fold": "UPDATE board SET fold = 7, state = '{}'; UPDATE usage SET state = '{}'; UPDATE task SET state = '{}', status = 'x'; DELETE FROM open_ack",
 		"unreadable": "UPDATE board SET state = '{}'",
 		"no_json":    "UPDATE board SET state = 'what?'",
-		"none":       "DELETE FROM board; DELETE FROM task; DELETE FROM open_ack",
-		"behind": `DELETE FROM board; DELETE FROM task; DELETE FROM open_ack; INSERT INTO board SELECT * FROM b;
+		"no_usage":   "UPDATE usage SET state = 'what?'",
+		"none":       "DELETE FROM board; DELETE FROM task; DELETE FROM open_ack; DELETE FROM usage",
+		"behind": `DELETE FROM board; DELETE FROM task; DELETE FROM open_ack; DELETE FROM usage; INSERT INTO usage SELECT * FROM u; INSERT INTO board SELECT * FROM b;
 			INSERT INTO task SELECT * FROM t; INSERT INTO open_ack SELECT * FROM a`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +51,7 @@ func TestOpen_staleProjections(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = ssottest.CheckJournal(t.Context(), read)
-			if name == "unreadable" || name == "no_json" {
+			if name == "unreadable" || name == "no_json" || name == "no_usage" {
 				if d, ok := errors.AsType[*DamagedError](err); !ok || !strings.Contains(d.Why, "rebuild") {
 					t.Errorf("opened for reading: %v", err)
 				}

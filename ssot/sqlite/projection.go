@@ -53,7 +53,11 @@ func (p *projection) read() (known bool, err error) {
 	if err != nil || fold != foldVersion() {
 		return false, err
 	}
-	b, err := decodeBoard(state)
+	var usage []byte
+	if err := p.stmt.usage.QueryRowContext(context.Background()).Scan(&usage); err != nil {
+		return false, err
+	}
+	b, err := decodeBoard(state, usage)
 	if err != nil {
 		return false, nil
 	}
@@ -180,7 +184,17 @@ func (p *projection) flush() error {
 			return err
 		}
 	}
+	if !sameUsage(p.before.Usage, p.board.Usage) {
+		if err := step(p.stmt.upsertUsage, usageState(p.board)); err != nil {
+			return err
+		}
+	}
 	return step(p.stmt.upsertBoard, int64(p.board.Head.Seq), foldVersion(), boardState(p.board))
+}
+
+// sameUsage reports whether the fold left the usage alone: it replaces what it changes.
+func sameUsage(a, b []amp.AgentUsage) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 func (p *projection) write(t *amp.Task) error {
@@ -204,18 +218,30 @@ func (p *projection) write(t *amp.Task) error {
 	return nil
 }
 
-// boardState is the JSON of a board without its tasks, which have rows of their own.
+// boardState is the JSON of a board without its tasks and the usage, which have rows of their own.
 func boardState(b *amp.Board) string {
 	c := *b
-	c.Tasks, c.Order = nil, nil
+	c.Tasks, c.Order, c.Usage = nil, nil, nil
 	return string(amp.EncodeBody(&c))
 }
 
+// usageRow is what the row of the usage holds.
+type usageRow struct {
+	Agents []amp.AgentUsage `json:"agents,omitzero"`
+}
+
+func usageState(b *amp.Board) string { return string(amp.EncodeBody(usageRow{b.Usage})) }
+
 func taskState(t *amp.Task) string { return string(amp.EncodeBody(t)) }
 
-// decodeBoard reads what boardState wrote.
-func decodeBoard(state []byte) (*amp.Board, error) {
+// decodeBoard reads what boardState and usageState wrote.
+func decodeBoard(state, usage []byte) (*amp.Board, error) {
 	b, err := decode[amp.Board](state)
+	if err == nil {
+		var row usageRow
+		row, err = decode[usageRow](usage)
+		b.Usage = row.Agents
+	}
 	if err == nil && (b.Tasks == nil || b.Numbers == nil) {
 		err = errors.New("a table of the board is missing")
 	}

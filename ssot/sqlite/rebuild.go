@@ -49,7 +49,7 @@ func (w *writer) open(head amp.Head) error {
 
 func (w *writer) rebuild(ctx context.Context) error {
 	err := w.transaction(func() error {
-		for _, table := range []string{"task", "board", "open_ack"} {
+		for _, table := range []string{"task", "board", "usage", "open_ack"} {
 			if _, err := w.conn.ExecContext(context.Background(), "DELETE FROM "+table); err != nil {
 				return err
 			}

@@ -16,8 +16,12 @@ type statements struct {
 	insertKey, keyByTask                *sql.Stmt
 	upsertTask, taskByID, eachTask      *sql.Stmt
 	upsertBoard, board                  *sql.Stmt
+	upsertUsage, usage                  *sql.Stmt
 	deleteAcks, insertAck, entriesAfter *sql.Stmt
 }
+
+// selectUsage reads the usage of the agents, "{}" before a turn has ended.
+const selectUsage = "SELECT coalesce(max(state), '{}') FROM usage"
 
 const entryColumns = `e.seq, e.kind, coalesce(k.task_id, ''), e.role, e.actor, e.at, e.id, e.body,
 	coalesce((SELECT p.hash FROM entry p WHERE p.seq = e.seq - 1), zeroblob(32)), e.hash`
@@ -48,6 +52,8 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.upsertBoard, `INSERT INTO board (one, seq, fold, state) VALUES (1, ?, ?, ?)
 			ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, fold = excluded.fold, state = excluded.state`},
 		{&s.board, "SELECT fold, state FROM board"},
+		{&s.upsertUsage, "INSERT INTO usage (one, state) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET state = excluded.state"},
+		{&s.usage, selectUsage},
 		{&s.deleteAcks, "DELETE FROM open_ack WHERE task = ?"},
 		{&s.insertAck, "INSERT INTO open_ack (task, n, due, msg_id, type, waits) VALUES (?, ?, ?, ?, ?, ?)"},
 	} {
@@ -62,7 +68,7 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 func (s *statements) close() (err error) {
 	for _, st := range []*sql.Stmt{
 		s.begin, s.commit, s.rollback, s.mark, s.unmark, s.back, s.insertEntry, s.entryByID, s.insertKey,
-		s.keyByTask, s.upsertTask, s.taskByID, s.eachTask, s.upsertBoard, s.board, s.deleteAcks, s.insertAck, s.entriesAfter,
+		s.keyByTask, s.upsertTask, s.taskByID, s.eachTask, s.upsertBoard, s.board, s.upsertUsage, s.usage, s.deleteAcks, s.insertAck, s.entriesAfter,
 	} {
 		if st != nil {
 			err = errors.Join(err, st.Close())

@@ -98,6 +98,13 @@ func (v *verifier) moment(ctx context.Context, suspects map[amp.TaskID]bool) (er
 	case state != boardState(v.board):
 		v.stale(v.head.Seq, "the board is not the fold of the entries")
 	}
+	var usage string
+	if err := tx.QueryRowContext(ctx, selectUsage).Scan(&usage); err != nil {
+		return err
+	}
+	if usage != usageState(v.board) {
+		v.stale(v.head.Seq, "the usage of the agents is not the fold of the entries")
+	}
 	for id := range suspects {
 		if err := v.task(ctx, tx, id); err != nil {
 			return err

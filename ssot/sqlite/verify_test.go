@@ -46,7 +46,7 @@ func fact(i int) amp.Record {
 	case 1:
 		return ssottest.Propose(id, task, strings.Repeat("title ", i%50))
 	case 2:
-		return ssottest.Turn(id, task, id, amp.TurnStarted)
+		return ssottest.Turn(id, task, id, []amp.TurnEvent{amp.TurnStarted, amp.TurnEnded}[i/5%2])
 	case 3:
 		return ssottest.Refusal(id, task, []byte(strings.Repeat("raw", i%800)))
 	}
@@ -57,7 +57,7 @@ func fact(i int) amp.Record {
 func dump(t *testing.T, log *Log) string {
 	t.Helper()
 	var out strings.Builder
-	for _, table := range []string{"task", "board", "open_ack"} {
+	for _, table := range []string{"task", "board", "usage", "open_ack"} {
 		rows, err := log.reader.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
 		if err != nil {
 			t.Fatal(err)
@@ -182,6 +182,8 @@ func TestVerify_projections(t *testing.T) {
 		"more":     "INSERT INTO task VALUES (99999, 'T-1', 'drafting', '', 1, '{}')",
 		"board":    "UPDATE board SET state = replace(state, '\"refusals\":', '\"refusals\":1')",
 		"no_board": "DELETE FROM board",
+		"usage":    "UPDATE usage SET state = '{}'",
+		"no_usage": "DELETE FROM usage",
 		"version":  "UPDATE board SET fold = fold + 1",
 		"open_ack": "INSERT INTO open_ack VALUES (1, 0, 0, 'm', 'task_result', 'executor')",
 		"ack_gone": "INSERT INTO open_ack VALUES (77777, 0, 0, 'm', 'task_result', 'executor')",
