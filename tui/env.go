@@ -56,8 +56,9 @@ type env struct {
 	// lockedRO says that read-only was asked for at the start and stays.
 	lockedRO bool
 	copied   func(text string) string
-	desk     desk  // what the admin has in hand: drafts, read marks
-	saved    saved // what outlives the program
+	desk     desk   // what the admin has in hand: drafts, read marks
+	saved    saved  // what outlives the program
+	exports  string // the folder that was chosen for exports
 }
 
 // failure is an error that was shown, kept to be read again.

@@ -144,6 +144,9 @@ func (m *model) take(msg tea.Msg) (tea.Cmd, bool) {
 	case stateWrittenMsg:
 		m.written(msg)
 		return nil, true
+	case exportedMsg:
+		m.exported(msg)
+		return nil, true
 	case upMsg:
 		m.upEnded(msg)
 		return nil, true

@@ -98,8 +98,10 @@ type pump struct {
 }
 
 func newPump(s Session, now func() time.Time) *pump {
-	return &pump{session: s, now: now, out: make(chan tea.Msg), again: make(chan string, 1), wake: make(chan struct{}, 1),
-		nudge: make(chan struct{}, 1), goes: func(fn func()) { fn() }}
+	return &pump{
+		session: s, now: now, out: make(chan tea.Msg), again: make(chan string, 1), wake: make(chan struct{}, 1),
+		nudge: make(chan struct{}, 1), goes: func(fn func()) { fn() },
+	}
 }
 
 // next returns the command that waits for the pump's next message. The program has one of them at a time.

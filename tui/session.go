@@ -42,6 +42,8 @@ type Config struct {
 	Home string
 	// Version is shown in the help.
 	Version string
+	// Exports is the folder that exports go to; empty is the folder of temporary files.
+	Exports string
 	// Up starts a coordinator when none answers; nil where that is not for this program to do.
 	Up func(ctx context.Context) error
 	// Hint is an optional line about the board: which key to press now. The demo shows it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -41,6 +42,7 @@ func stateParts() []statePart {
 	return []statePart{
 		{"place", (*model).keepWay, func(*model) {}}, // taken back when there is a board: see openFirst
 		{"palette", (*model).keepPalette, (*model).takePalette},
+		{"export", (*model).keepExport, (*model).takeExport},
 		{"drafts", (*model).keepDrafts, (*model).takeDrafts},
 		{"reads", (*model).keepReads, (*model).takeReads},
 	}
@@ -259,6 +261,15 @@ func (m *model) takePalette() {
 	var k keptPalette
 	if m.env.Kept("palette", &k) {
 		m.history = k.History
+	}
+}
+
+func (m *model) keepExport() any { return keptExport{m.env.exports} }
+
+func (m *model) takeExport() {
+	var k keptExport
+	if m.env.Kept("export", &k) && filepath.IsAbs(k.Folder) {
+		m.env.exports = k.Folder
 	}
 }
 

@@ -108,6 +108,11 @@ type (
 
 const proofEntries = 60
 
+// Export is the whole journal of the task.
+func (p *taskPage) Export() export {
+	return p.e.exportEntries("task "+string(p.id), "", amp.Filter{TaskID: p.id})
+}
+
 // load asks for the newest part of the history, or for the part around the entry to stand on.
 func (p *taskPage) load() tea.Cmd {
 	if p.loaded || p.loading {

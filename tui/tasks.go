@@ -84,6 +84,25 @@ type keptTasks struct {
 // Keep is the order and the filter.
 func (p *tasksPage) Keep() (string, any) { return "tasks", keptTasks{sortings[p.sort].name, p.query} }
 
+// Export is every task of the list, in its order.
+func (p *tasksPage) Export() export {
+	rows := make([]exportRow, 0, len(p.order.keys))
+	for _, k := range p.order.keys {
+		t := p.e.Board.Task(k.id)
+		rows = append(rows, exportRow{Cells: []string{
+			string(t.ID), string(t.Status), titleOf(t), p.e.withWhom(t), rejectCell(t).Text, riskCell(t).Text, t.LastAt.UTC().Format(time.RFC3339),
+		}})
+	}
+	query := "order " + sortings[p.sort].name
+	if p.query != "" {
+		query += ", filter " + p.query
+	}
+	return export{
+		Title: "tasks", Query: query, Columns: []string{"TASK", "STATUS", "TITLE", "WITH", "REJECTS", "RISK", "CHANGED"},
+		Next: rowsOf(rows), Total: len(rows),
+	}
+}
+
 func (p *tasksPage) take() {
 	var k keptTasks
 	if !p.e.Kept("tasks", &k) {

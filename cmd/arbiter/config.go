@@ -79,6 +79,8 @@ type tuiConfig struct {
 	Signs string            `toml:"signs"`
 	Mouse *bool             `toml:"mouse"`
 	Keys  map[string]string `toml:"keys"`
+	// Export is the folder that exports go to; ~ is the home directory.
+	Export string `toml:"export"`
 }
 
 // duration is a time.Duration that is written as "30m".
@@ -256,6 +258,9 @@ func (r repoConfig) validate() error {
 func (t tuiConfig) validate(bad func(string, ...any)) {
 	if !slices.Contains([]string{"", "auto", "dark", "light", "contrast", "mono"}, t.Theme) {
 		bad("tui.theme is %q, want auto, dark, light, contrast or mono", t.Theme)
+	}
+	if _, err := exportFolder(t.Export); err != nil {
+		bad("tui.export: %v", err)
 	}
 	if !slices.Contains([]string{"", "auto", "utf8", "ascii"}, t.Signs) {
 		bad("tui.signs is %q, want auto, utf8 or ascii", t.Signs)

@@ -51,6 +51,7 @@ theme = "dark"
 signs = "ascii"
 mouse = false
 keys = {quit = "Q"}
+export = "/exports"
 `
 
 func TestConfig_everyKey(t *testing.T) {
@@ -80,7 +81,7 @@ func TestConfig_everyKey(t *testing.T) {
 		},
 		Budget: budgetConfig{Wall: duration(2 * time.Hour), Turns: 20},
 		Repo:   repoConfig{Protected: []string{"release/*"}, Checks: [][]string{{"go", "test", "./..."}}, CITimeout: duration(10 * time.Minute)},
-		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: map[string]string{"quit": "Q"}},
+		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: map[string]string{"quit": "Q"}, Export: "/exports"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"arbiter/tui"
@@ -45,6 +48,10 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	exports, err := exportFolder(cfg.TUI.Export)
+	if err != nil {
+		return err
+	}
 	keys := map[string][]string{}
 	for action, key := range cfg.TUI.Keys {
 		keys[action] = strings.Fields(key)
@@ -53,8 +60,27 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	return tui.Run(c.Context(), tui.Config{
 		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.Theme,
 		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
-		Version: version(), Home: home, Up: a.upQuietly,
+		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
 	})
+}
+
+// exportFolder is where exports of the screens go: the configured folder, that of documents, or the home directory. The current
+// directory is none of them: it may be a repository that agents work in.
+func exportFolder(configured string) (string, error) {
+	if configured != "" {
+		dir := configured
+		if dir == "~" || strings.HasPrefix(dir, "~/") {
+			dir = filepath.Join(xdg.Home, dir[1:])
+		}
+		if !filepath.IsAbs(dir) {
+			return "", fmt.Errorf("%q is no folder that begins with / or ~", configured)
+		}
+		return dir, nil
+	}
+	if ok, err := exists(xdg.UserDirs.Documents); ok && err == nil {
+		return xdg.UserDirs.Documents, nil
+	}
+	return xdg.Home, nil
 }
 
 // upQuietly starts the coordinator while a screen has the terminal: nothing is printed.
