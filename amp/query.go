@@ -13,7 +13,8 @@ const (
 	QueryEntries QueryKind = "entries"
 	// QueryDiff answers with Page.Text: the unified diff of TaskID from From to To; empty ends mean base and tip.
 	QueryDiff QueryKind = "diff"
-	// QueryLog answers with Page.Text: the end of a turn's raw output, at most 1 MiB; From is the turn id.
+	// QueryLog answers with Page.Text: the end of a turn's raw output, at most 1 MiB; From is the turn id, or empty for the
+	// coordinator's own log.
 	QueryLog QueryKind = "log"
 	// QueryChecklist answers with Page.Check: the resume checklist of TaskID, verified now.
 	QueryChecklist QueryKind = "checklist"
@@ -62,9 +63,11 @@ type Page struct {
 
 // CoordinatorState is what a running coordinator says of itself.
 type CoordinatorState struct {
-	PID     int       `json:"pid"`
-	Version string    `json:"version"`
-	Home    string    `json:"home"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Home    string `json:"home"`
+	// Log is the file of the coordinator's own log, empty when it has none.
+	Log     string    `json:"log,omitzero"`
 	Started time.Time `json:"started"`
 	// Turns is how many agents run now, Slots how many may.
 	Turns   int  `json:"turns"`

@@ -92,8 +92,10 @@ type Config struct {
 	Checks    func(repo string) [][]string
 	CITimeout time.Duration
 	Logger    *slog.Logger
-	Version   string
-	NewID     func() string
+	// LogFile is the file that Logger writes to, "" for none; QueryLog shows its end.
+	LogFile string
+	Version string
+	NewID   func() string
 }
 
 func (c *Config) defaults() {

@@ -68,8 +68,11 @@ func (c *Coordinator) queryEntries(ctx context.Context, q amp.Query) (amp.Page, 
 	return amp.Page{Head: head, Entries: entries, More: len(entries) == limit}, nil
 }
 
-// queryLog reads the end of a turn's raw output. The turn id is looked up, never used as a path.
+// queryLog reads the end of a turn's raw output, or of the coordinator's own log. The turn id is looked up, never used as a path.
 func (c *Coordinator) queryLog(turnID string) (amp.Page, error) {
+	if turnID == "" {
+		return c.queryOwnLog()
+	}
 	root, err := os.OpenRoot(c.cfg.Home)
 	if err != nil {
 		return amp.Page{}, fmt.Errorf("open the data directory: %w", err)
@@ -83,9 +86,34 @@ func (c *Coordinator) queryLog(turnID string) (amp.Page, error) {
 		return amp.Page{}, fmt.Errorf("open the log of turn %q: %w", turnID, err)
 	}
 	defer f.Close()
+	return endOf(f)
+}
+
+func (c *Coordinator) queryOwnLog() (amp.Page, error) {
+	if c.ownLog() == "" {
+		return amp.Page{}, errors.New("the coordinator writes no log file; what it logs is on its standard error")
+	}
+	f, err := os.Open(c.cfg.LogFile)
+	if err != nil {
+		return amp.Page{}, fmt.Errorf("open the coordinator's log: %w", err)
+	}
+	defer f.Close()
+	return endOf(f)
+}
+
+// ownLog is the file of the own log, "" while there is none.
+func (c *Coordinator) ownLog() string {
+	if _, err := os.Stat(c.cfg.LogFile); err != nil {
+		return ""
+	}
+	return c.cfg.LogFile
+}
+
+// endOf reads the end of a log.
+func endOf(f *os.File) (amp.Page, error) {
 	if st, err := f.Stat(); err == nil && st.Size() > maxLog {
 		if _, err := f.Seek(-maxLog, io.SeekEnd); err != nil {
-			return amp.Page{}, fmt.Errorf("read the log of turn %q: %w", turnID, err)
+			return amp.Page{}, fmt.Errorf("read the end of a log: %w", err)
 		}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxLog))
@@ -113,7 +141,8 @@ func (c *Coordinator) workspaceOf(ctx context.Context, id amp.TaskID) (amp.Works
 
 func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 	s := &amp.CoordinatorState{
-		PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Slots: c.cfg.Slots, Agents: map[amp.Role][]string{},
+		PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Log: c.ownLog(), Slots: c.cfg.Slots,
+		Agents: map[amp.Role][]string{},
 		Roles: map[amp.Role]string{}, UndoMS: c.cfg.Undo.Milliseconds(), AckSec: map[amp.MessageType]int{},
 		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()),
 	}

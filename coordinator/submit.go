@@ -105,7 +105,7 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 	switch cmd.Command {
 	case amp.StopAll, amp.Thaw:
 		if (cmd.Command == amp.StopAll) == (c.board.Stopped != nil) {
-			return c.refuseCommand(cmd, now, amp.Problem{Rule: "expects", Message: map[bool]string{
+			return c.refuseCommand(cmd, now, amp.Problem{Rule: amp.RuleExpects, Message: map[bool]string{
 				true: "everything stands still already", false: "nothing is stopped",
 			}[c.board.Stopped != nil]})
 		}
@@ -115,7 +115,7 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 		return c.refuseCommand(cmd, now, amp.Problem{Rule: "AMP-021", Field: "task_id", Message: fmt.Sprintf("task %q is not known", cmd.TaskID)})
 	}
 	if err := c.judgeState(t, cmd); err != nil {
-		return c.refuseCommand(cmd, now, amp.Problem{Rule: "expects", Message: err.Error()})
+		return c.refuseCommand(cmd, now, amp.Problem{Rule: amp.RuleExpects, Message: err.Error()})
 	}
 	if p := c.judgeContent(t, cmd); p != nil {
 		return c.refuseCommand(cmd, now, *p)

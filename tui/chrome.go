@@ -45,6 +45,7 @@ type headerKey struct {
 	right, detail       string
 	ro                  bool
 	inbox, plans, tasks int
+	refusals            int
 }
 
 // render draws the whole frame.
@@ -107,7 +108,7 @@ func (m *model) headerRow() string {
 	e := m.env
 	right := m.connection()
 	detail := " · " + m.clock()
-	key := headerKey{m.w, m.nav.tab(), right, detail, e.ReadOnly, e.Index.Inbox, e.Index.Plans, len(e.Board.Tasks)}
+	key := headerKey{m.w, m.nav.tab(), right, detail, e.ReadOnly, e.Index.Inbox, e.Index.Plans, len(e.Board.Tasks), e.newRefusals()}
 	if key == m.chrome.headerKey && m.chrome.header != "" {
 		return m.chrome.header
 	}

@@ -21,6 +21,8 @@ type desk struct {
 	head uint64
 	// last is the decision with an undo time that was taken last.
 	last *lastDecision
+	// seen are the refusals that were looked at.
+	seen seenMarks
 	// pace is how this admin has decided lately.
 	pace pace
 }

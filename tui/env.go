@@ -63,6 +63,7 @@ type env struct {
 
 // failure is an error that was shown, kept to be read again.
 type failure struct {
+	n                 int // counts them
 	At                time.Time
 	What, Means, Next string
 }
@@ -198,30 +199,48 @@ func (e *env) OpenSheet(s sheet) { e.sheet = s }
 // CloseSheet takes the sheet away.
 func (e *env) CloseSheet() { e.sheet = nil }
 
-// Toast shows a short message for some seconds.
-func (e *env) Toast(role theme.Role, text string) { e.toasts.Push(role, text, e.Now) }
+// Toast shows a short message for some seconds. One that says that something went wrong is kept where it can be read again.
+func (e *env) Toast(role theme.Role, text string) {
+	if role == theme.Danger {
+		e.keep(failure{What: text})
+	}
+	e.toasts.Push(role, text, e.Now)
+}
 
 // Fail shows an error and keeps it where it can be read again.
 func (e *env) Fail(err error) {
-	f := failure{What: err.Error()}
-	if e.Explain != nil {
-		f.What, f.Means, f.Next = e.Explain(err)
-	}
-	e.report(f)
+	e.report(e.explained(err))
 }
 
 // report shows a failure in its own words and keeps it.
 func (e *env) report(f failure) {
-	f.At = e.Now
-	e.errors = append(e.errors, f)
-	if len(e.errors) > maxFailures {
-		e.errors = e.errors[len(e.errors)-maxFailures:]
-	}
+	e.keep(f)
 	text := f.What
 	if f.Next != "" {
 		text += " · " + f.Next
 	}
-	e.Toast(theme.Danger, text)
+	e.toasts.Push(theme.Danger, text, e.Now)
+}
+
+// explained puts an error into words.
+func (e *env) explained(err error) failure {
+	f := failure{What: err.Error()}
+	if e.Explain != nil {
+		f.What, f.Means, f.Next = e.Explain(err)
+	}
+	return f
+}
+
+// keep adds a failure to those that can be read again.
+func (e *env) keep(f failure) {
+	f.At, f.n = e.Now, 1
+	if n := len(e.errors); n > 0 {
+		f.n = e.errors[n-1].n + 1
+	}
+	e.errors = append(e.errors, f)
+	if over := len(e.errors) - maxFailures; over > 0 {
+		e.errors = e.errors[over:]
+	}
 }
 
 // WakeAt asks for a frame at a moment, at the latest; it is called while drawing.

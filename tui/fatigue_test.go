@@ -55,7 +55,8 @@ func TestFatigue(t *testing.T) {
 		"half read counts": {[]made{{"mira", amp.Approve, half, 2}}, []string{"2 · median 9 s · unread 0"}, []string{"policy"}},
 		"unread": {
 			[]made{{"mira", amp.Approve, unread, 9}, {"mira", amp.Approve, read, 3}},
-			[]string{"12 approvals in 0 s, 9 unread, no reject", "a policy could take over: approve a low plan ×12", "median 5 s each"}, nil,
+			[]string{"12 approvals in 0 s, 9 unread, no reject", "a policy could take over: approve a low plan ×12", "median 5 s each"},
+			nil,
 		},
 		"under 2 s":    {[]made{{"mira", amp.Approve, fast, 3}, {"mira", amp.Reject, read, 1}}, []string{"4 decisions in 0 s, 3 under 2 s"}, []string{"no reject"}},
 		"many":         {[]made{{"mira", amp.Reject, read, 16}}, []string{"16 decisions in 0 s"}, []string{"policy", "unread"}},

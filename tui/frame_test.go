@@ -50,7 +50,12 @@ func TestFrame_everySize(t *testing.T) {
 	script := tuitest.Scene()
 	places := []Place{{Kind: KindNow}, {Kind: KindTasks}, {Kind: KindTask, ID: "T-2026-005"}, {Kind: KindTask, ID: "T-2026-004"}}
 	keys := []string{"?", ":", "tab", "x", "[", "j", "k", "G", "g", "z", "esc", "/", "w", "c", "v", "i", "f", "t", "u", "!", "a", "s"}
-	m := still(t, script, 80, 24)
+	roam(t, still(t, script, 80, 24), places, keys)
+}
+
+// roam visits places in random order and sizes and presses random keys: every frame has its size, and esc leads out of everything.
+func roam(t *testing.T, m *model, places []Place, keys []string) {
+	t.Helper()
 	rapid.Check(t, func(r *rapid.T) {
 		at := rapid.SampledFrom(places).Draw(r, "place")
 		visit(t, m, at)

@@ -33,8 +33,16 @@ func (f *listFilter) key(k tea.KeyMsg) bool {
 	}
 	f.field.Key(k)
 	was := f.query
-	f.query = strings.ToLower(strings.TrimSpace(f.field.Text()))
+	f.read()
 	return f.query != was
+}
+
+func (f *listFilter) read() { f.query = strings.ToLower(strings.TrimSpace(f.field.Text())) }
+
+// set puts a filter that was kept into the field.
+func (f *listFilter) set(text string) {
+	f.field.SetText(text)
+	f.read()
 }
 
 // clear takes the filter away and reports whether there was one.

@@ -198,10 +198,10 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 	e := m.env
 	if msg.why != "" {
 		f := failure{
-			At: e.Now, What: "The board was read anew: " + msg.why,
+			What:  "The board was read anew: " + msg.why,
 			Means: "Everything on the screen is current again; nothing was lost in the journal.",
 		}
-		e.errors = append(e.errors, f)
+		e.keep(f)
 		m.banner = banner{f.What, e.Now.Add(bannerFor)}
 	}
 	m.gen = msg.gen
@@ -300,11 +300,7 @@ func (m *model) connected(c connState) {
 		e.Toast(theme.Good, "the coordinator is back")
 	}
 	if c.err != nil && (was.err == nil || was.err.Error() != c.err.Error()) {
-		f := failure{At: e.Now, What: c.err.Error()}
-		if e.Explain != nil {
-			f.What, f.Means, f.Next = e.Explain(c.err)
-		}
-		e.errors = append(e.errors, f)
+		e.keep(e.explained(c.err))
 	}
 	e.Conn = c
 	m.gate.urgent()

@@ -26,6 +26,7 @@ const (
 	KindAgents     Kind = "agents"
 	KindErrors     Kind = "errors"
 	KindText       Kind = "text"
+	KindFailures   Kind = "failures"
 )
 
 // Place is where a person can be: a kind of page and what it is about. Every place can be opened by its id.
@@ -72,6 +73,7 @@ func kinds() []pageKind {
 		historyKind(),
 		agentKind(),
 		refusalKind(),
+		failureKind(),
 		textKind(),
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"arbiter/tui/ui"
 )
 
-// overlay is what stands over the page and takes all keys: help, palette, messages.
+// overlay is what stands over the page and takes all keys: help, palette.
 type overlay interface {
 	// Key handles one key; done closes the overlay before run is called.
 	Key(k tea.KeyMsg) (done bool, run func() tea.Cmd)
@@ -228,58 +228,3 @@ func (b *paletteBox) Size(w, h int) (int, int) { return min(w-4, 90), min(h-4, 2
 
 // Render draws the box.
 func (b *paletteBox) Render(th *theme.Theme, w, h int) *ui.Block { return b.pal.Render(th, w, h) }
-
-// messagesBox shows the errors of this program again, the newest first.
-type messagesBox struct{ pager *ui.Pager }
-
-func (m *model) openMessages() tea.Cmd {
-	e := m.env
-	var b strings.Builder
-	for i := len(e.errors) - 1; i >= 0; i-- {
-		f := e.errors[i]
-		b.WriteString(f.At.In(e.Zone).Format("15:04:05") + "  " + f.What + "\n")
-		if f.Means != "" {
-			b.WriteString("          means  " + f.Means + "\n")
-		}
-		if f.Next != "" {
-			b.WriteString("          next   " + f.Next + "\n")
-		}
-	}
-	if len(e.errors) == 0 {
-		b.WriteString("Nothing went wrong since this screen was opened. Errors are kept here when their toast is gone.\n")
-	}
-	p := ui.NewPager(e.Theme)
-	p.Wrap(true)
-	p.SetText(b.String())
-	m.overlay = &messagesBox{p}
-	return nil
-}
-
-// Key scrolls or closes.
-func (b *messagesBox) Key(k tea.KeyMsg) (bool, func() tea.Cmd) {
-	switch k.String() {
-	case "esc", "q", "enter", "ctrl+c":
-		return true, nil
-	case "j", "down":
-		b.pager.Scroll(1)
-	case "k", "up":
-		b.pager.Scroll(-1)
-	case "pgdown", "ctrl+d", " ":
-		b.pager.Page(0.5)
-	case "pgup", "ctrl+u":
-		b.pager.Page(-0.5)
-	case "g":
-		b.pager.Goto(0)
-	case "G":
-		b.pager.Goto(b.pager.Lines())
-	}
-	return false, nil
-}
-
-// Size is most of the screen.
-func (b *messagesBox) Size(w, h int) (int, int) { return min(w-4, 110), h - 6 }
-
-// Render draws the box.
-func (b *messagesBox) Render(th *theme.Theme, w, h int) *ui.Block {
-	return b.pager.Render(w-2, h-2).Box("Messages", "newest first", "esc close", "")
-}

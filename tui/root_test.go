@@ -156,7 +156,7 @@ func TestPalette(t *testing.T) {
 	s.Press(":")
 	s.Burst("#99999")
 	s.Press("enter").WaitFor("there is no entry #99999")
-	s.Press("ctrl+o").WaitFor("Messages").Shows("there is no entry #99999")
+	s.Press("ctrl+o").WaitFor("Errors of this program").Shows("there is no entry #99999")
 	s.Press("esc", ":", "up").WaitFor("#99999") // what was typed before
 }
 
@@ -271,7 +271,7 @@ func TestSubmit_refused(t *testing.T) {
 	})
 	s.Do(func(e *env) tea.Cmd { return e.Submit(amp.Command{Command: amp.Approve, TaskID: "T-2026-011"}, nil) })
 	s.WaitFor("r5 arrived 4 s ago · d shows what changed.")
-	s.Press("ctrl+o").Shows("r5 arrived 4 s ago", "means  The decision was about r4.", "next   d shows what changed.")
+	s.Press("ctrl+o").Shows("r5 arrived 4 s ago", "means    The decision was about r4.", "next     d shows what changed.")
 }
 
 func TestCopy(t *testing.T) {

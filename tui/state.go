@@ -45,6 +45,7 @@ func stateParts() []statePart {
 		{"export", (*model).keepExport, (*model).takeExport},
 		{"drafts", (*model).keepDrafts, (*model).takeDrafts},
 		{"reads", (*model).keepReads, (*model).takeReads},
+		{"refusals", (*model).keepSeen, (*model).takeSeen},
 	}
 }
 

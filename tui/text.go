@@ -216,7 +216,12 @@ func (p *textPage) Close() { p.cancel() }
 func (p *textPage) Scopes() []string { return []string{string(KindText)} }
 
 // Title names the text.
-func (p *textPage) Title() string { return p.what + " " + p.of }
+func (p *textPage) Title() string {
+	if p.what == textLog && p.of == "" {
+		return "log of the coordinator"
+	}
+	return p.what + " " + p.of
+}
 
 // Render draws the visible lines.
 func (p *textPage) Render(w, h int) *ui.Block {

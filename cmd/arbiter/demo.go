@@ -59,7 +59,7 @@ func (a *app) newDemoIn(ctx context.Context, f demoFlags, cfg demo.Config) (d *d
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	cfg.Agent, cfg.Dir, cfg.Version = []string{self, "demo-agent"}, dir, version()
-	cfg.Logger = slog.New(slog.NewTextHandler(logFile, nil))
+	cfg.Logger, cfg.LogFile = slog.New(slog.NewTextHandler(logFile, nil)), logFile.Name()
 	d, err = demo.New(ctx, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, logFile.Close(), os.RemoveAll(dir))

@@ -42,7 +42,8 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 		Attempts: c.Policy.Attempts, Policy: amp.Policy{LockAt: c.Policy.LockAt, HoldBelow: c.Policy.HoldBelow, Gates: c.Policy.Gates},
 		Budget: c.Budget.budget(), Undo: time.Duration(c.Policy.Undo), Heartbeat: time.Duration(c.Policy.Heartbeat),
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
-		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger, Version: version(),
+		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
+		LogFile: filepath.Join(home, logName), Version: version(),
 		Reaper: orphans{},
 	})
 }

@@ -64,7 +64,7 @@ func Block(s string) []string {
 		lines[i] = l
 	}
 	if more > 0 {
-		lines = append(lines, "… "+thousands(more)+" more bytes are not shown")
+		lines = append(lines, "… "+Thousands(more)+" more bytes are not shown")
 	}
 	return lines
 }
@@ -236,13 +236,13 @@ func mark(r rune) string {
 	return string(append(b, '>'))
 }
 
-// thousands returns n with separators.
-func thousands(n int) string {
+// Thousands returns n with separators.
+func Thousands(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
 	}
 	rest := strconv.Itoa(n % 1000)
-	return thousands(n/1000) + "," + "000"[len(rest):] + rest
+	return Thousands(n/1000) + "," + "000"[len(rest):] + rest
 }
 
 // Drop returns s without anything that [Line] would have to show in another form, for text that a person types

@@ -245,15 +245,6 @@ func (t *Story) Asks(request string) *Story {
 	return t
 }
 
-// Refused keeps a message of the executor that broke a rule.
-func (t *Story) Refused(p amp.Problem, raw string) *Story {
-	t.entry(amp.KindRefusal, amp.Executor, t.Executor, amp.EncodeBody(&amp.Refusal{
-		What: "task_result", TaskID: t.ID, Source: t.Executor,
-		Problems: []amp.Problem{p}, Raw: []byte(raw), RawLen: len(raw),
-	}))
-	return t
-}
-
 // Reject plays one whole round that ends in a rejection.
 func (t *Story) Reject() *Story {
 	return t.Dispatch().Step(8*time.Second).Ack(amp.TaskDispatch).Says("reading the code").Step(9*time.Minute).Result(amp.Complete).Check().

@@ -40,6 +40,8 @@ type Config struct {
 	Undo       time.Duration
 	Version    string
 	Logger     *slog.Logger
+	// LogFile is the file that Logger writes to.
+	LogFile string
 }
 
 // Demo is a coordinator on a throw-away repository.
@@ -83,7 +85,7 @@ func New(ctx context.Context, cfg Config) (*Demo, error) {
 		return nil, err
 	}
 	d.Coordinator, err = coordinator.New(ctx, coordinator.Config{
-		Log: d.log, Git: git, Agents: agents, Roles: roles, Home: d.Home, Slots: 4, Undo: cfg.Undo, Logger: cfg.Logger,
+		Log: d.log, Git: git, Agents: agents, Roles: roles, Home: d.Home, Slots: 4, Undo: cfg.Undo, Logger: cfg.Logger, LogFile: cfg.LogFile,
 		Version: cfg.Version, ProgressEvery: 500 * time.Millisecond,
 		AckTimeouts: map[amp.MessageType]time.Duration{amp.TaskDispatch: cfg.AckTimeout},
 	})
