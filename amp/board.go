@@ -209,7 +209,8 @@ func (b *Board) foldPlan(e *Entry, p *Plan) error {
 		return nil
 	}
 	t.move(PlanProposed, e.At)
-	t.Plan, t.PlanSeq, t.Approval = p, e.Seq, nil
+	t.Plan, t.PlanSeq = p, e.Seq
+	t.disapprove()
 	t.Title, t.Guidance, t.Hold, t.Attempts = p.Title, "", nil, 0
 	return nil
 }

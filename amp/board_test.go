@@ -3,6 +3,7 @@ package amp_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,13 +39,15 @@ func drawRecord(r *rapid.T, task amp.TaskID, at time.Time, i int, last map[amp.T
 		return body(amp.KindPlan, amp.Plan{
 			TaskID: task, Revision: i, Title: "t", Hash: fmt.Sprint(i), AcceptanceCriteria: []string{"c"},
 			Subtasks: []amp.Subtask{{SubtaskID: "S1"}, {SubtaskID: "S2"}}[:rapid.IntRange(1, 2).Draw(r, "subtasks")],
+			Author:   rapid.SampledFrom([]string{"gemini", "mira"}).Draw(r, "author"),
+			Policy:   amp.Policy{SecondAdmin: rapid.SampledFrom([]amp.SecondAdmin{amp.SecondNever, amp.SecondAlways}).Draw(r, "second")},
 		})
 	case 1, 2, 3:
 		name := rapid.SampledFrom([]amp.CommandName{
 			amp.Submit, amp.Approve, amp.Reject, amp.Resume, amp.Unlock, amp.Redispatch, amp.Split,
 			amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver, amp.StopAll, amp.Thaw, amp.RaiseLimit, amp.NoteCommand,
 		}).Draw(r, "command")
-		c := amp.Command{ID: rec.ID, Command: name, By: "mira", At: at, TaskID: task, Note: "n"}
+		c := amp.Command{ID: rec.ID, Command: name, By: rapid.SampledFrom([]string{"mira", "jan", "Jan"}).Draw(r, "by"), At: at, TaskID: task, Note: "n"}
 		if rapid.Bool().Draw(r, "undo") {
 			due := at.Add(10 * time.Second)
 			c.Args.EffectiveAt = &due
@@ -197,11 +200,38 @@ func TestBoard_invariants(t *testing.T) {
 				if (task.Status == amp.Held) != (task.Hold != nil) {
 					r.Fatalf("%s is %s with hold %+v", id, task.Status, task.Hold)
 				}
+				if why := badApproval(task); why != "" {
+					r.Fatalf("%s after entry %d (%s): %s", id, e.Seq, e.Kind, why)
+				}
 				before[id] = *task
 			}
 			checkUsage(r, b)
 		}
 	})
+}
+
+// badApproval says what is wrong with the approvals of a task, "" when nothing is: they bind the present plan, and where two
+// admins must approve, there are two, who are different and did not write it.
+func badApproval(t *amp.Task) string {
+	two := t.Plan != nil && t.Plan.TwoAdmins()
+	for _, a := range []*amp.Approval{t.First, t.Approval} {
+		switch {
+		case a == nil:
+		case t.Plan == nil || a.Hash != t.Plan.Hash:
+			return fmt.Sprintf("the approval of %s binds %q, not the plan", a.By, a.Hash)
+		case two && strings.EqualFold(a.By, t.Plan.Author):
+			return "the author's approval counts"
+		}
+	}
+	switch {
+	case t.First != nil && !two:
+		return "a first of two where one is enough"
+	case t.Approval != nil && two && t.First == nil:
+		return "one approval where two are needed"
+	case t.Approval != nil && two && strings.EqualFold(t.First.By, t.Approval.By):
+		return "the same admin twice"
+	}
+	return ""
 }
 
 // The table of moves is closed: it leads only to statuses of the life of a task, and nothing leaves the ended ones.

@@ -61,7 +61,7 @@ func (t *Task) foldResultCheck(e *Entry, c *Check) {
 	switch {
 	case c.Escalate != "": // an escalation of the same append suspends the task
 	case reopen && t.move(PlanReopened, e.At):
-		t.Approval = nil
+		t.disapprove()
 		t.due(DispatchReapproved)
 		t.Guidance = "The last result broke the plan's contract: " + strings.Join(s.Refutations, "; ")
 	case c.Blocked():

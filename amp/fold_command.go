@@ -57,16 +57,11 @@ func (b *Board) carryOut(e *Entry, t *Task, c *Command, seq uint64) {
 	case Submit:
 		t.foldSubmit(c)
 	case Approve:
-		if t.move(PlanApproved, e.At) {
-			t.Approval = &Approval{Seq: seq, By: c.By, At: c.At, Hash: t.Plan.Hash, Revision: t.Plan.Revision}
-			t.Limits = t.Plan.Budget
-			if t.Next == "" {
-				t.Next = DispatchStart
-			}
-		}
+		t.approve(e, c, seq)
 	case Reject:
 		if t.move(PlanRejected, e.At) {
 			t.Guidance = c.Note
+			t.disapprove()
 		}
 	case Resume:
 		if t.move(Resumed, e.At) {
@@ -142,7 +137,8 @@ func (t *Task) step(e *Entry, c *Command, name CommandName) {
 	case Split:
 		if t.move(SplitUp, e.At) {
 			t.due("")
-			t.Subtask, t.Guidance, t.Approval = 0, c.Note, nil
+			t.Subtask, t.Guidance = 0, c.Note
+			t.disapprove()
 		}
 	case Accept:
 		t.accept(e, t.Decision)

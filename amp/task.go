@@ -14,6 +14,8 @@ type Policy struct {
 	HoldBelow float64 `json:"hold_below,omitzero"`
 	// Gates are the ci_status keys whose failure stops a review (AMP-113, A24); empty means xcode_cloud and local.
 	Gates []string `json:"gates,omitzero"`
+	// SecondAdmin says whether a second admin must approve the plan.
+	SecondAdmin SecondAdmin `json:"second_admin,omitzero"`
 }
 
 // Ref points at a message of the task.
@@ -121,15 +123,6 @@ type NotCarriedOut struct {
 	Why       string      `json:"why"`
 }
 
-// Approval binds one plan revision.
-type Approval struct {
-	Seq      uint64    `json:"seq"`
-	By       string    `json:"by"`
-	At       time.Time `json:"at"`
-	Hash     string    `json:"hash"`
-	Revision int       `json:"revision"`
-}
-
 // ReviewFinding is a blocking or minor issue with an id that stays the same over the rounds of a task.
 type ReviewFinding struct {
 	ID          string        `json:"id"`
@@ -178,7 +171,7 @@ type Task struct {
 	// Before is the status that a suspension interrupted.
 	Before Status    `json:"before,omitzero"`
 	Since  time.Time `json:"since"`
-	// Revision grows by one with every move and every plan revision; commands name it in expects.
+	// Revision grows by one with every move, every plan revision and the first of two approvals; commands name it in expects.
 	Revision int       `json:"revision"`
 	FirstAt  time.Time `json:"first_at"`
 	LastAt   time.Time `json:"last_at"`
@@ -187,6 +180,8 @@ type Task struct {
 	Plan     *Plan     `json:"plan,omitzero"`
 	PlanSeq  uint64    `json:"plan_seq,omitzero"`
 	Approval *Approval `json:"approval,omitzero"`
+	// First is the first of two approvals, where the plan's policy wants two; nil until there is one.
+	First *Approval `json:"first_approval,omitzero"`
 	// Guidance is the admin's or the checks' words for the next dispatch or plan.
 	Guidance string `json:"guidance,omitzero"`
 	// Executor and Reviewer are the agents of the task when they differ from the configured ones.

@@ -30,12 +30,13 @@ type crash struct {
 func TestCrash_anywhere(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
+		second := rapid.SampledFrom([]amp.SecondAdmin{amp.SecondNever, amp.SecondAlways}).Draw(r, "second")
 		rejects := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 3).Draw(r, "rejects")
 		crashes := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) crash {
 			return crash{at: rapid.IntRange(1, 40).Draw(r, "at"), after: rapid.Bool().Draw(r, "after")}
 		}), 0, 4).Draw(r, "crashes")
 		var err error
-		synctest.Test(t, func(t *testing.T) { err = survive(t, rejects, crashes) })
+		synctest.Test(t, func(t *testing.T) { err = survive(t, second, rejects, crashes) })
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestCrash_anywhere(t *testing.T) {
 }
 
 // survive runs one task for each number of rejects through the crashes, as an admin who repeats what was not acknowledged.
-func survive(t *testing.T, rejects []int, crashes []crash) error {
+func survive(t *testing.T, second amp.SecondAdmin, rejects []int, crashes []crash) error {
 	log := memory.New()
 	r := &rig{t: t, git: newFakeGit(), counts: &counts{n: map[string]int{}}}
 	r.planner, r.exec = counted(r.counts, "p", plans), counted(r.counts, "e", works)
@@ -67,7 +68,7 @@ func survive(t *testing.T, rejects []int, crashes []crash) error {
 			}
 		}
 		r.log = ssottest.Flaky(log, plan)
-		r.cfg = Config{Log: r.log, Git: r.git, Home: home, Agents: map[string]AgentConfig{
+		r.cfg = Config{Log: r.log, Git: r.git, Home: home, Policy: amp.Policy{SecondAdmin: second}, Agents: map[string]AgentConfig{
 			"planner": {Agent: r.planner, Vendor: "p"}, "codex": {Agent: r.exec, Vendor: "x"}, "claude": {Agent: r.rev, Vendor: "y"},
 		}, Roles: map[amp.Role]string{amp.Coordinator: "planner", amp.Executor: "codex", amp.Reviewer: "claude"}}
 		done, err := r.life(len(rejects), log)
@@ -142,7 +143,11 @@ func (r *rig) decide(b *amp.Board, tasks int) (cmd *amp.Command, todo bool) {
 		key := fmt.Sprintf("%s-%d", id, t.Revision)
 		switch t.Status {
 		case amp.AwaitingApproval:
-			return &amp.Command{ID: "approve-" + key, Command: amp.Approve, By: "mira", TaskID: id, Expects: &amp.Expects{Hash: t.Plan.Hash}}, true
+			by := "mira"
+			if t.First != nil {
+				by = "jan"
+			}
+			return &amp.Command{ID: "approve-" + key, Command: amp.Approve, By: by, TaskID: id, Expects: &amp.Expects{Hash: t.Plan.Hash}}, true
 		case amp.Locked:
 			return &amp.Command{ID: "unlock-" + key, Command: amp.Unlock, By: "mira", TaskID: id, Note: "again", Args: amp.Args{Next: amp.Redispatch}}, true
 		case amp.StatusApproved:
@@ -156,6 +161,9 @@ func (r *rig) decide(b *amp.Board, tasks int) (cmd *amp.Command, todo bool) {
 func (r *rig) judge(t *amp.Task, rejects int) error {
 	if t == nil || t.Status != amp.StatusApproved || t.RejectTotal != rejects || t.Round != rejects+1 || t.Turn != nil || len(t.Open) != 0 {
 		return fmt.Errorf("want approved after %d rejects, have %+v\n%s", rejects, t, r.story("T-2000-001"))
+	}
+	if two := t.Plan.TwoAdmins(); two != (t.First != nil) || two && (t.First.By != "mira" || t.Approval.By != "jan") {
+		return fmt.Errorf("%s: two admins %v, approved by %+v and %+v", t.ID, two, t.First, t.Approval)
 	}
 	count := map[amp.MessageType]int{}
 	for _, typ := range []amp.MessageType{amp.TaskDispatch, amp.TaskResult, amp.ReviewRequest, amp.ReviewVerdict, amp.EscalationMsg} {

@@ -274,6 +274,11 @@ func (r *rig) submit(cmd amp.Command) amp.Entry {
 
 func (r *rig) try(cmd amp.Command) (amp.Entry, error) {
 	cmd.By = "mira"
+	return r.tryAs(cmd)
+}
+
+// tryAs submits a command of whoever it names.
+func (r *rig) tryAs(cmd amp.Command) (amp.Entry, error) {
 	return r.c.Submit(context.Background(), cmd)
 }
 

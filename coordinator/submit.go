@@ -227,7 +227,7 @@ func (c *Coordinator) judgeState(t *amp.Task, cmd *amp.Command) error {
 			return fmt.Errorf("decided on content %s, which is not the present one (%s)", short(x.Hash), short(contentOf(t, cmd.Command)))
 		}
 	}
-	return t.Allows(cmd.Command)
+	return t.AllowsBy(cmd.Command, cmd.By)
 }
 
 // contentOf is what a command decides on: the plan's hash, or the commit.

@@ -103,7 +103,7 @@ func (d *decision) ask() bar.Ask {
 		a.Rows = append(a.Rows, bar.Row{Label: "expects", Items: []string{x}})
 	}
 	if p.Command == amp.Approve && t != nil && t.Plan != nil {
-		a.Rows = append(a.Rows, bar.Row{Label: "author", Items: []string{authorOf(t.Plan, d.e.Admin)}})
+		a.Rows = append(a.Rows, bar.Row{Label: "author", Items: authors(t, d.e.Admin)})
 		a.Note = d.read
 	}
 	a.Risk, a.TypeDigits = p.risk(t)
@@ -121,11 +121,20 @@ func (d *decision) ask() bar.Ask {
 	return a
 }
 
-func authorOf(p *amp.Plan, admin string) string {
+// authors says who wrote the plan, and whether another admin must approve it too.
+func authors(t *amp.Task, admin string) []string {
+	p := t.Plan
+	who := p.Author + ", not edited by you"
 	if p.Author == admin && admin != "" {
-		return "you wrote this revision"
+		who = "you wrote this revision"
 	}
-	return p.Author + ", not edited by you"
+	switch {
+	case !p.TwoAdmins():
+		return []string{who, "a second admin is not required"}
+	case t.First == nil:
+		return []string{who, "a second admin is required: you are the first of two"}
+	}
+	return []string{who, "a second admin is required: you are the second of two, after " + t.First.By}
 }
 
 // expects is the bound state in words.

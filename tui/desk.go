@@ -68,7 +68,7 @@ func (d *desk) tooLate(e *env) string {
 
 // compensations are the commands that undo the effect of another one once it ran, the mildest first.
 var compensations = map[amp.CommandName][]amp.CommandName{
-	amp.Approve:    {amp.Terminate},
+	amp.Approve:    {amp.Reject, amp.Terminate}, // the first of two approvals has sent nothing yet
 	amp.Reject:     {amp.Revise},
 	amp.Resume:     {amp.Terminate},
 	amp.Unlock:     {amp.Terminate},

@@ -88,6 +88,9 @@ func (e *env) approves(t *amp.Task) []string {
 	if p == nil {
 		return nil
 	}
+	if p.TwoAdmins() && t.First == nil {
+		return []string{"count as the first of two approvals", "wait for a second admin who is not " + p.Author + " or you"}
+	}
 	out := []string{
 		fmt.Sprintf("send %s to %s, %s", stepName(t, t.Subtask), e.agentOf(t, amp.Executor), e.ackWithin(amp.TaskDispatch)),
 		"commit on " + p.Branch, "write in " + pathsOf(p),
@@ -199,6 +202,9 @@ func (p *proposal) resolves(t *amp.Task) string {
 func (p *proposal) wont(t *amp.Task) []string {
 	switch p.Command {
 	case amp.Approve:
+		if t.Plan != nil && t.Plan.TwoAdmins() && t.First == nil {
+			return []string{"start any work", "bind the second admin"}
+		}
 		out := []string{"merge", "push", "touch " + baseName(t)}
 		if t.Plan != nil {
 			out = append(out, t.Plan.ForbiddenActions...)

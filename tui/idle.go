@@ -74,6 +74,9 @@ func (e *env) stands(n *need, t *amp.Task) string {
 	case NeedHeld, NeedPlan:
 	}
 	text := "stays " + statusWord(t.Status) + " until decided: no turn, cost, commit or merge"
+	if t.Status == amp.AwaitingApproval && t.First != nil {
+		text = "stays awaiting until a second admin decides: one approval alone starts nothing"
+	}
 	if t.Commit != "" {
 		text = "stays " + statusWord(t.Status) + " until decided: no turn, cost, merge; branch at " + short(t.Commit)
 	}

@@ -235,7 +235,7 @@ func needsOf(t *amp.Task) []need {
 	if t.Status == amp.AwaitingApproval && t.Plan != nil && !hasWaiting(t, amp.Approve, amp.Reject) {
 		out = append(out, need{
 			Kind: NeedPlan, TaskID: t.ID, Seq: t.PlanSeq, At: t.Since,
-			What: "plan r" + strconv.Itoa(t.Plan.Revision), Text: planLine(t.Plan),
+			What: "plan r" + strconv.Itoa(t.Plan.Revision), Text: planLine(t),
 		})
 	}
 	for _, n := range t.Failed {
@@ -252,12 +252,21 @@ func hasWaiting(t *amp.Task, names ...amp.CommandName) bool {
 	return slices.ContainsFunc(t.Waiting, func(w amp.Waiting) bool { return slices.Contains(names, w.Command.Command) })
 }
 
-func planLine(p *amp.Plan) string {
+func planLine(t *amp.Task) string {
+	p := t.Plan
 	risk := string(p.RiskLevel)
 	if p.RiskLevel == amp.High {
 		risk = "HIGH"
 	}
+	if t.First != nil {
+		risk = secondMissing(t) + ", " + risk
+	}
 	return risk + ", " + plural(len(p.Subtasks), "subtask") + ", " + p.Title
+}
+
+// secondMissing says which approval a plan waits for after the first of two.
+func secondMissing(t *amp.Task) string {
+	return "approved by " + t.First.By + ", waits for a second admin who is not " + strings.Replace(t.NotBy(), " or ", "/", 1)
 }
 
 func plural(n int, word string) string {

@@ -160,5 +160,9 @@ func techs(m map[string]any) []string {
 }
 
 func policyOf(p amp.Policy) string {
-	return fmt.Sprintf("lock at %d, hold below %g, gates %s", p.LockAt, p.HoldBelow, strings.Join(p.Gates, " "))
+	out := fmt.Sprintf("lock at %d, hold below %g, gates %s", p.LockAt, p.HoldBelow, strings.Join(p.Gates, " "))
+	if p.SecondAdmin != amp.SecondNever {
+		out += ", second admin " + string(p.SecondAdmin)
+	}
+	return out
 }

@@ -168,6 +168,21 @@ func (p *planPage) contract(b *ui.Block, t *amp.Task) {
 	if len(pl.Checks) > 0 {
 		b.Field(7, "checks", ui.Safe(strings.Join(argvs(pl.Checks), " · ")))
 	}
+	if pl.TwoAdmins() {
+		b.Field(7, "admins", p.admins(t))
+	}
+}
+
+// admins says which approvals a plan of two admins has and which one is missing, and the way out for who is alone.
+func (p *planPage) admins(t *amp.Task) string {
+	if t.First == nil {
+		return ui.Safe("two must approve who are not " + t.Plan.Author)
+	}
+	text := p.e.Theme.S(theme.Time, ui.Safe(secondMissing(t))) + ui.Safe(" ("+seqName(t.First.Seq)+" at "+p.e.Clock(t.First.At)+")")
+	if t.AllowsBy(amp.Approve, p.e.Admin) != nil {
+		text += ui.Safe(". Nobody else here? Set policy.second_admin to never, arbiter down, arbiter up, then R: the next revision needs one admin")
+	}
+	return text
 }
 
 // hashEnds is the head and the tail of a content hash: "9f3c71d0 … 5be2a91c".

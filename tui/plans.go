@@ -52,6 +52,7 @@ type plansPage struct {
 	search listFilter
 	cols   *ui.Columns
 	colsW  int
+	two    bool // a plan of the list needs two admins
 	top    int
 	left   int
 }
@@ -78,11 +79,12 @@ func (p *plansPage) version(r planRow) uint64 {
 
 // rebuild lists the plans anew. There are few: tasks that wait for their admin.
 func (p *plansPage) rebuild() {
-	e := p.e
+	e, two := p.e, false
 	p.rows = p.rows[:0]
 	add := func(r planRow) {
 		if t := e.Board.Task(r.id); t != nil && t.Plan != nil && p.search.keeps(e.Index.Match(r.id)) {
 			p.rows = append(p.rows, r)
+			two = two || t.Plan.TwoAdmins()
 		}
 	}
 	for _, n := range e.Index.Needs {
@@ -95,6 +97,10 @@ func (p *plansPage) rebuild() {
 		if t.Status == amp.AwaitingApproval && hasWaiting(t, amp.Approve, amp.Reject) {
 			add(planRow{id: id, wait: true, at: t.Since})
 		}
+	}
+	if two != p.two {
+		p.two, p.cols = two, nil
+		p.list.Forget()
 	}
 	slices.SortFunc(p.rows, func(a, b planRow) int {
 		c := a.at.Compare(b.at)
@@ -111,14 +117,19 @@ func (p *plansPage) rebuild() {
 func (p *plansPage) columns(w int) *ui.Columns {
 	if p.cols == nil || p.colsW != w {
 		p.colsW = w
-		p.cols = ui.NewColumns(p.e.Theme, w,
-			ui.Column{Title: "TASK", Width: 10, Keep: 10},
-			ui.Column{Title: "REV", Width: 4, Keep: 6},
-			ui.Column{Title: "RISK", Width: 6, Keep: 8},
-			ui.Column{Title: "TITLE", Width: 12, Flex: true, Keep: 9},
-			ui.Column{Title: "BY", Width: 9, Keep: 4},
-			ui.Column{Title: "READ", Width: 5, Keep: 3},
-			ui.Column{Title: "WAITS", Width: 11, Right: true, Keep: 7})
+		cols := []ui.Column{
+			{Title: "TASK", Width: 10, Keep: 10},
+			{Title: "REV", Width: 4, Keep: 6},
+			{Title: "RISK", Width: 6, Keep: 8},
+			{Title: "TITLE", Width: 12, Flex: true, Keep: 9},
+			{Title: "BY", Width: 9, Keep: 4},
+			{Title: "READ", Width: 5, Keep: 3},
+			{Title: "WAITS", Width: 11, Right: true, Keep: 7},
+		}
+		if p.two {
+			cols = slices.Insert(cols, 6, ui.Column{Title: "ADMINS", Width: 6, Keep: 2})
+		}
+		p.cols = ui.NewColumns(p.e.Theme, w, cols...)
 	}
 	return p.cols
 }
@@ -133,10 +144,25 @@ func (p *plansPage) line(r planRow, w int, selected bool) ui.Line {
 		risk = ui.Cell{Text: "HIGH", Role: theme.Danger}
 	}
 	n := len(t.Plan.Subtasks)
-	return p.columns(w).Row(selected,
-		ui.Cell{Text: string(t.ID)}, ui.Cell{Text: rev(t)}, risk, ui.Cell{Text: t.Title}, ui.Cell{Text: t.Plan.Author},
-		ui.Cell{Text: fmt.Sprintf("%d/%d", n-len(p.e.desk.reading(r.id).unread(t.Plan)), n), Role: theme.Muted},
-		ui.Cell{Live: true})
+	cells := []ui.Cell{
+		{Text: string(t.ID)}, {Text: rev(t)}, risk, {Text: t.Title}, {Text: t.Plan.Author},
+		{Text: fmt.Sprintf("%d/%d", n-len(p.e.desk.reading(r.id).unread(t.Plan)), n), Role: theme.Muted},
+	}
+	if p.two {
+		cells = append(cells, adminsCell(t))
+	}
+	return p.columns(w).Row(selected, append(cells, ui.Cell{Live: true})...)
+}
+
+// adminsCell counts the approvals of a plan that needs two.
+func adminsCell(t *amp.Task) ui.Cell {
+	switch {
+	case !t.Plan.TwoAdmins():
+		return ui.Cell{}
+	case t.First == nil:
+		return ui.Cell{Text: "0 of 2"}
+	}
+	return ui.Cell{Text: "1 of 2", Role: theme.Time}
 }
 
 // when is how long a plan has waited, or how long the decision on it still can be taken back.

@@ -214,7 +214,10 @@ func (p *proposal) off(e *env) string {
 	if why := whyNot(t, p.Command); why != "" {
 		return why
 	}
-	return p.waits(t)
+	if why := p.waits(t); why != "" {
+		return why
+	}
+	return reason(t.AllowsBy(p.Command, e.Admin))
 }
 
 // waits says that another decision on the task waits for the end of its undo time; only ending the task, and what acts
@@ -230,8 +233,10 @@ func (p *proposal) waits(t *amp.Task) string {
 }
 
 // whyNot is the reason of the lifecycle table, "" when the command is allowed.
-func whyNot(t *amp.Task, c amp.CommandName) string {
-	err := t.Allows(c)
+func whyNot(t *amp.Task, c amp.CommandName) string { return reason(t.Allows(c)) }
+
+// reason is why a step is refused, without the words of the machine around it.
+func reason(err error) string {
 	if err == nil {
 		return ""
 	}

@@ -233,6 +233,9 @@ func (p *taskPage) contract(b *ui.Block, t *amp.Task) {
 		return
 	}
 	facts := "r" + fmt.Sprint(pl.Revision) + " " + short(pl.Hash)
+	if t.First != nil && t.Approval == nil {
+		facts = ui.Safe(secondMissing(t))
+	}
 	if t.Approval != nil {
 		facts = fmt.Sprintf("approved by %s at %s · r%d %s", ui.Safe(t.Approval.By), e.Clock(t.Approval.At), t.Approval.Revision, short(t.Approval.Hash))
 	}

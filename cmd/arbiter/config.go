@@ -54,6 +54,7 @@ type policyConfig struct {
 	LockAt        int                 `toml:"lock_at"`
 	HoldBelow     float64             `toml:"hold_below"`
 	Gates         []string            `toml:"gates"`
+	SecondAdmin   string              `toml:"second_admin"`
 	Heartbeat     duration            `toml:"heartbeat"`
 	ProgressEvery duration            `toml:"progress_every"`
 	Undo          duration            `toml:"undo"`
@@ -185,6 +186,9 @@ func (c *config) validate() error {
 	if p.HoldBelow < 0 || p.HoldBelow > 1 {
 		bad("policy.hold_below is %v; a confidence is between 0 and 1", p.HoldBelow)
 	}
+	if !slices.Contains([]string{"", "never", "high", "always"}, p.SecondAdmin) {
+		bad("policy.second_admin is %q, want never, high or always", p.SecondAdmin)
+	}
 	if p.Slots < 0 || p.Attempts < 0 {
 		bad("policy.slots and policy.attempts are not negative")
 	}
@@ -270,6 +274,15 @@ func (t tuiConfig) validate(bad func(string, ...any)) {
 // all are the roles that have an agent, by role.
 func (r rolesConfig) all() map[amp.Role]string {
 	return map[amp.Role]string{amp.Coordinator: r.Coordinator, amp.Executor: r.Executor, amp.Reviewer: r.Reviewer}
+}
+
+// policy is what a plan binds of it.
+func (p policyConfig) policy() amp.Policy {
+	out := amp.Policy{LockAt: p.LockAt, HoldBelow: p.HoldBelow, Gates: p.Gates}
+	if p.SecondAdmin != "never" {
+		out.SecondAdmin = amp.SecondAdmin(p.SecondAdmin)
+	}
+	return out
 }
 
 func (b budgetConfig) budget() amp.Budget {

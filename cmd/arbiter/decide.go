@@ -102,7 +102,13 @@ func (a *app) open(ctx context.Context, task string, name amp.CommandName) (k *d
 	if err != nil {
 		return nil, nil, err
 	}
-	return k, t, t.Allows(name)
+	if err := t.Allows(name); err != nil {
+		return k, t, err
+	}
+	if te, ok := errors.AsType[*amp.TransitionError](t.AllowsBy(name, osUser())); ok {
+		return k, t, &amp.RefusedError{What: string(name), Problems: []amp.Problem{{Rule: "policy", Field: "by", Message: te.Why}}, Next: otherAdmin(t)}
+	}
+	return k, t, nil
 }
 
 // expects is the state that the person saw: status and revision of the task, and the content that the command decides on.
@@ -133,10 +139,34 @@ func (k *desk) submit(ctx context.Context, t *amp.Task, name amp.CommandName, d 
 		return err
 	}
 	k.a.printDecision(&e, name)
-	if d.wait {
+	switch {
+	case d.wait:
 		return k.a.watch(ctx, k.client, t.ID, e.Seq)
+	case name == amp.Approve && t.Plan.TwoAdmins() && t.First == nil:
+		return k.a.waitsForSecond(t, cmd.By)
 	}
 	return nil
+}
+
+// waitsForSecond says what the first of two approvals waits for.
+func (a *app) waitsForSecond(t *amp.Task, by string) error {
+	if a.json {
+		return &quietError{code: exitWaits}
+	}
+	seen := *t
+	seen.First = &amp.Approval{By: by}
+	return &waitsError{
+		what: fmt.Sprintf("the plan of %s waits for a second admin who is not %s", t.ID, seen.NotBy()),
+		next: otherAdmin(t),
+	}
+}
+
+// otherAdmin is what to do where another admin must approve, and the way out for who is the only one: the policy is part of the
+// plan, so another policy needs another revision.
+func otherAdmin(t *amp.Task) string {
+	return fmt.Sprintf(`Another admin runs arbiter plan approve %s --hash %s under an account of their own. If there is none: set `+
+		`second_admin = "never" under [policy], then arbiter down, arbiter up, and arbiter plan reject %s --note "one admin is enough"; `+
+		`the next revision needs one.`, t.ID, short(t.Plan.Hash), t.ID)
 }
 
 // newCommand is a command of the user of this program, decided now.

@@ -194,6 +194,7 @@ func configText(agents []found, roles rolesConfig) []byte {
 # [policy]
 # lock_at = 3         # rejections until the hallucination lock
 # hold_below = 0.8    # verdicts below this confidence wait for you
+# second_admin = "never"  # or "high", "always": which plans two admins approve who did not write them
 # heartbeat = "30m"   # silence of a role with an open duty
 # undo = "10s"        # decisions on screens can be taken back for this long
 # slots = 4           # agents at work at once

@@ -117,6 +117,9 @@ func (a *app) printPlan(p *amp.Plan) {
 	if b := p.Budget; b != (amp.Budget{}) {
 		t.add("budget", fmt.Sprintf("%s turns, %s of work", orDash(count(b.Turns)), orDash(seconds(b.WallSec))))
 	}
+	if p.TwoAdmins() {
+		t.add("admins", "two must approve who are not "+p.Author)
+	}
 	for _, k := range sortedKeys(p.TechConstraints) {
 		t.add("constraint", fmt.Sprintf("%s: %v", k, p.TechConstraints[k]))
 	}
@@ -174,6 +177,9 @@ func (a *app) planNext(t *amp.Task, p *amp.Plan) {
 	case amp.High:
 		line += " --read --digits …, the last four digits of the content"
 	case amp.Low:
+	}
+	if f := t.First; f != nil {
+		a.out("\napproved by %s, entry %d; it waits for a second admin who is not %s\n", f.By, f.Seq, t.NotBy())
 	}
 	a.out("\napprove: %s\nreject:  arbiter plan reject %s --note \"why\"\n", line, t.ID)
 }

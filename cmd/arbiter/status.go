@@ -151,7 +151,11 @@ func waitsFor(t *amp.Task) []waiting {
 	escalated := len(t.OpenEscalations()) > 0
 	switch t.Status {
 	case amp.AwaitingApproval:
-		add(t.Since, fmt.Sprintf("approval of the plan, %s risk", t.Plan.RiskLevel), "arbiter plan show "+string(t.ID))
+		what := fmt.Sprintf("approval of the plan, %s risk", t.Plan.RiskLevel)
+		if t.First != nil {
+			what = fmt.Sprintf("second approval of the plan, %s risk, by an admin who is not %s", t.Plan.RiskLevel, t.NotBy())
+		}
+		add(t.Since, what, "arbiter plan show "+string(t.ID))
 	case amp.Held:
 		why := "a decision"
 		if t.Hold != nil {

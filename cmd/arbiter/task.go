@@ -153,8 +153,13 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 		r.add("  wish", t.Wish.Text)
 		r.add("  repository", t.Wish.Repo)
 	}
-	if p := t.Approval; p != nil {
+	switch p, first := t.Approval, t.First; {
+	case p != nil && first != nil:
+		r.add("  approved", fmt.Sprintf("by %s, entry %d, and by %s, entry %d", first.By, first.Seq, p.By, p.Seq))
+	case p != nil:
 		r.add("  approved", fmt.Sprintf("by %s, entry %d", p.By, p.Seq))
+	case first != nil:
+		r.add("  approved", fmt.Sprintf("by %s, entry %d; waits for a second admin who is not %s", first.By, first.Seq, t.NotBy()))
 	}
 	r.add("  rounds", fmt.Sprintf("%d, rejected %d of %d before the lock, %d in all", t.Round, t.RejectCount, t.LockAt(), t.RejectTotal))
 	if t.Commit != "" {

@@ -39,7 +39,7 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 	}
 	return coordinator.New(ctx, coordinator.Config{
 		Log: log, Git: &repoGuard{Git: git}, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
-		Attempts: c.Policy.Attempts, Policy: amp.Policy{LockAt: c.Policy.LockAt, HoldBelow: c.Policy.HoldBelow, Gates: c.Policy.Gates},
+		Attempts: c.Policy.Attempts, Policy: c.Policy.policy(),
 		Budget: c.Budget.budget(), Undo: time.Duration(c.Policy.Undo), Heartbeat: time.Duration(c.Policy.Heartbeat),
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,

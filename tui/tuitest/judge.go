@@ -33,7 +33,7 @@ func judge(t *amp.Task, c *amp.Command) error {
 			return refuse("expects", "decided on content %s, which is not the present one", x.Hash)
 		}
 	}
-	if err := t.Allows(c.Command); err != nil {
+	if err := t.AllowsBy(c.Command, c.By); err != nil {
 		return refuse("expects", "%s", err)
 	}
 	switch c.Command {
