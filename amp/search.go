@@ -173,3 +173,25 @@ func (s *Search) needles() []needle {
 	}
 	return all
 }
+
+// Found returns the first text of the entry that a word or a phrase of the search stands in, "" for none. What the body says
+// comes before the names in the header.
+func (s *Search) Found(e *Entry) string {
+	if s == nil {
+		return ""
+	}
+	needles := s.needles()
+	if len(needles) == 0 {
+		return ""
+	}
+	text := textOf(e)
+	const header = 3
+	for _, t := range slices.Concat(text[header:], text[:header]) {
+		for _, n := range needles {
+			if start, _ := n.find(t, 0); start >= 0 {
+				return t
+			}
+		}
+	}
+	return ""
+}

@@ -15,6 +15,8 @@ type desk struct {
 	drafts map[string]string
 	reads  map[amp.TaskID]*reading
 	pasts  map[amp.TaskID]*past
+	// searches are those of History.
+	searches searches
 	// edit runs the person's editor on a text; nil is the real one.
 	edit func(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd
 	// head is the last entry that follow has seen.

@@ -48,6 +48,7 @@ type env struct {
 	toasts ui.Toasts
 	errors []failure
 	wake   time.Time
+	later  []tea.Cmd
 	crew   crew
 	gone   map[uint64]bool // items that were put away on this screen
 	// requests are under way, the oldest first; busy is the one that submits a command.
@@ -179,7 +180,11 @@ func (e *env) Go(at Place) tea.Cmd {
 		e.Toast(theme.Danger, "there is no screen for "+string(at.Kind))
 		return nil
 	}
-	return e.nav.top().page.Update(shownMsg{})
+	var cmd tea.Cmd
+	if p, ok := e.nav.top().page.(placed); ok {
+		cmd = p.At(at)
+	}
+	return tea.Batch(cmd, e.nav.top().page.Update(shownMsg{}))
 }
 
 // Back takes one step back; false at the first stop.
@@ -192,6 +197,9 @@ func (e *env) Back() bool {
 	}
 	return true
 }
+
+// Later runs a command after the message that is being handled, for what has none to return.
+func (e *env) Later(cmd tea.Cmd) { e.later = append(e.later, cmd) }
 
 // OpenSheet docks a sheet at the bottom of the page, in place of another one.
 func (e *env) OpenSheet(s sheet) { e.sheet = s }
@@ -323,7 +331,7 @@ func (e *env) findEntry(seq uint64) tea.Cmd {
 		case len(p.Entries) == 0:
 			return foundMsg{seq: seq, err: fmt.Errorf("there is no entry #%d; the journal ends at #%d", seq, p.Head.Seq)}
 		case p.Entries[0].TaskID == "":
-			return foundMsg{seq: seq, err: fmt.Errorf("entry #%d belongs to no task", seq)}
+			return foundMsg{seq: seq, at: entryPlace(seq)}
 		}
 		return foundMsg{seq: seq, at: Place{Kind: KindTask, ID: string(p.Entries[0].TaskID), Seq: seq}}
 	})

@@ -39,7 +39,8 @@ func (g *gate) urgent() { g.dirty, g.due = true, true }
 // the one for the next moment at which the screen would differ by itself.
 func (m *model) settle() tea.Cmd {
 	g := &m.gate
-	var cmds []tea.Cmd
+	cmds := m.env.later
+	m.env.later = nil
 	switch {
 	case g.due:
 		m.draw()

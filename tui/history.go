@@ -2,117 +2,515 @@ package tui
 
 import (
 	"context"
-	"slices"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"arbiter/amp"
+	"arbiter/tui/action"
 	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
 
 func historyKind() pageKind {
 	return pageKind{
-		Kind: KindHistory, Tab: "5", Title: "History", Short: "Hist",
-		Make: func(e *env, _ Place) page { return newHistoryPage(e, KindHistory, "History") },
+		Kind: KindHistory, Tab: "5", Title: "History", Short: "Hist", Dense: true,
+		Make: func(e *env, _ Place) page { return newHistoryPage(e) },
+		Deeds: func(e *env) []deed {
+			do := func(id, title, short string, rank int, keys ...string) deed {
+				return deed{Action: action.Action{ID: id, Scope: string(KindHistory), Title: title, Short: short, Keys: keys, Rank: rank}}
+			}
+			return []deed{
+				do("history.entry", "the entry itself: bytes, hash, references", "entry", 10, "e"),
+				do("history.saved", "saved searches", "saved", 11, "s"),
+				do("history.save", "save this search under a name", "save", 14, "ctrl+s"),
+				do("history.hit_next", "next hit in the entry", "hit", 12, "n"),
+				do("history.hit_prev", "previous hit in the entry", "", 0, "N"),
+			}
+		},
 	}
 }
 
-// historyPage lists entries of the journal, newest first.
+// searchDelay is how long the field must rest before the journal is asked.
+const searchDelay = 120 * time.Millisecond
+
+// historyPage is a search through the journal, newest first, with the entry under the cursor and the timeline around it.
 type historyPage struct {
-	e       *env
-	kind    Kind
-	title   string
-	kinds   []amp.Kind
-	ctx     context.Context
-	cancel  context.CancelFunc
-	entries []amp.Entry
-	lines   []line
-	list    *ui.List
-	state   string
-	top     int
+	e      *env
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	line searchLine
+	// filter is what the results answer, wanted what was asked for last.
+	filter, wanted amp.Filter
+	res            results
+	took           time.Duration
+	loaded         bool
+	failed         string // why the last question has no answer
+	asked          int    // counts the questions: an answer to an older one is dropped
+	era            int    // counts the answers: a page of an older one is dropped
+	stop           context.CancelFunc
+	since          time.Time // when the question on its way was asked, zero for none
+	paging         bool
+
+	list          *ui.List
+	drawn         uint64 // what is drawn of the rows changes with it
+	drawnDay      int
+	drawnAbsolute bool
+	cols          *ui.Columns
+	colsW         int
+
+	glance  glance
+	detail  *taskPage
+	onRight bool // the timeline or the entry has the focus
+	zoomed  bool
+
+	left, listAt, listH, glanceAt int
 }
 
-type historyMsg struct {
-	page amp.Page
-	err  error
-}
-
-func newHistoryPage(e *env, kind Kind, title string, kinds ...amp.Kind) *historyPage {
-	p := &historyPage{e: e, kind: kind, title: title, kinds: kinds, state: "reading …"}
+func newHistoryPage(e *env) *historyPage {
+	p := &historyPage{e: e, left: -1, line: newSearchLine(e)}
 	p.ctx, p.cancel = e.Context()
 	p.list = ui.NewList(e.Theme, ui.Source{
-		Len:     func() int { return len(p.entries) },
-		ID:      func(i int) string { return seqName(p.entries[i].Seq) },
-		Version: func(i int) uint64 { return p.entries[i].Seq },
-		Lines: func(i, w int, selected bool) []ui.Line {
-			en, l := &p.entries[i], &p.lines[i]
-			return []ui.Line{ui.NewColumns(e.Theme, w,
-				ui.Column{Title: "ENTRY", Width: 8, Keep: 10},
-				ui.Column{Title: "TASK", Width: 10, Keep: 9},
-				ui.Column{Title: "WHAT", Width: 14, Keep: 8},
-				ui.Column{Title: "TEXT", Width: 12, Flex: true, Keep: 7},
-			).Row(selected, ui.Cell{Text: seqName(en.Seq)}, ui.Cell{Text: string(en.TaskID)}, ui.Cell{Text: l.What}, ui.Cell{Text: l.Text})}
-		},
+		Len:     func() int { return len(p.res.rows) },
+		ID:      func(i int) string { return seqName(p.res.rows[i].entry.Seq) },
+		Version: func(int) uint64 { return p.drawn },
+		Lines:   func(i, w int, selected bool) []ui.Line { return ui.One(p.row(&p.res.rows[i], w, selected)) },
 	})
+	p.list.Pin(true)
 	return p
 }
 
-func (p *historyPage) load() tea.Cmd {
-	q := amp.Query{Kind: amp.QueryEntries, Filter: amp.Filter{Kinds: p.kinds, Newest: true, Limit: windowPage}}
-	return p.e.Ask(p.ctx, p, q, func(got amp.Page, err error) tea.Msg { return historyMsg{got, err} })
+// The answers and timers of the page.
+type (
+	// searchDueMsg says that the field rested.
+	searchDueMsg struct{ asked int }
+	// resultsMsg is one page of an answer.
+	resultsMsg struct {
+		asked, era int
+		at         end
+		filter     amp.Filter
+		page       amp.Page
+		rows       []hit
+		took       time.Duration
+		err        error
+	}
+	// restedMsg says that the cursor rested on an entry.
+	restedMsg struct{ seq uint64 }
+)
+
+// edited asks again when the field has rested for a moment.
+func (p *historyPage) edited() tea.Cmd {
+	f, ok := p.line.parse()
+	p.asked++
+	if !ok {
+		p.halt()
+		return nil // the last good results stay
+	}
+	p.wanted = f
+	asked := p.asked
+	return p.e.To(p, tea.Tick(searchDelay, func(time.Time) tea.Msg { return searchDueMsg{asked} }))
+}
+
+// halt ends the question on its way.
+func (p *historyPage) halt() {
+	if p.stop != nil {
+		p.stop()
+	}
+	p.stop, p.since = nil, time.Time{}
+}
+
+// search asks for the newest part of the answer.
+func (p *historyPage) search() tea.Cmd {
+	p.halt()
+	p.asked++
+	p.since = p.e.Now
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(p.ctx)
+	return p.ask(ctx, endFirst, p.wanted)
+}
+
+// page asks for another part of the answer on the screen.
+func (p *historyPage) page(at end) tea.Cmd {
+	p.paging = true
+	return p.ask(p.ctx, at, p.filter)
+}
+
+func (p *historyPage) ask(ctx context.Context, at end, filter amp.Filter) tea.Cmd {
+	s, now := p.e.Session, p.e.now
+	msg := resultsMsg{asked: p.asked, era: p.era, at: at, filter: filter}
+	q := amp.Query{Kind: amp.QueryEntries, Filter: filter}
+	if at == endFirst {
+		q.Filter.Newest, q.Filter.Limit = true, windowPage
+	} else {
+		q.Filter = p.res.query(filter, at)
+	}
+	return p.e.To(p, func() tea.Msg {
+		from := now()
+		msg.page, msg.err = s.Query(ctx, q)
+		if ctx.Err() != nil {
+			return nil
+		}
+		msg.took = now().Sub(from)
+		msg.rows = readHits(msg.page.Entries, filter.Search)
+		return msg
+	})
 }
 
 // Update handles one message.
 func (p *historyPage) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case shownMsg:
-		return p.load()
-	case historyMsg:
-		if msg.err != nil {
-			p.state = msg.err.Error()
-			p.e.Fail(msg.err)
-			return nil
+		if !p.loaded && p.since.IsZero() {
+			return p.search()
 		}
-		p.entries, p.lines, p.state = msg.page.Entries, describeAll(msg.page.Entries), ""
-		if len(p.entries) == 0 {
-			p.state = "nothing is here yet"
+		return p.follow()
+	case searchDueMsg:
+		if msg.asked == p.asked {
+			return p.search()
 		}
-		p.list.Forget()
+	case resultsMsg:
+		return p.answered(msg)
 	case changedMsg:
-		if msg.All || slices.ContainsFunc(msg.Entries, func(en amp.Entry) bool { return len(p.kinds) == 0 || slices.Contains(p.kinds, en.Kind) }) {
-			return p.load()
-		}
+		return p.changed(msg)
+	case restedMsg:
+		return p.rested(msg)
+	case entryMsg:
+		p.glance.took(msg)
 	case clickMsg:
-		p.list.Click(msg.Y - p.top)
+		return p.click(msg)
 	case wheelMsg:
-		p.list.Move(msg.By)
+		return p.wheel(msg)
 	case intent:
-		if moveList(p.list, msg.ID) {
-			return nil
-		}
-		if _, i, ok := p.list.Cursor(); msg.ID == openItem && ok && i < len(p.entries) {
-			return p.e.Go(Place{Kind: KindText, ID: textEntry + ":" + seqName(p.entries[i].Seq)[1:]})
+		return p.intent(msg.ID)
+	default: // an answer for the timeline
+		if p.detail != nil {
+			return p.detail.Update(msg)
 		}
 	}
 	return nil
 }
 
-// Scopes is the scope of the page.
-func (p *historyPage) Scopes() []string { return []string{string(p.kind)} }
+// answered takes one page of an answer.
+func (p *historyPage) answered(msg resultsMsg) tea.Cmd {
+	first := msg.at == endFirst
+	if first && msg.asked != p.asked || !first && msg.era != p.era {
+		return nil // the person typed on meanwhile
+	}
+	if first {
+		p.since = time.Time{}
+	} else {
+		p.paging = false
+	}
+	if msg.err != nil {
+		if text := msg.err.Error(); text != p.failed {
+			p.failed = text
+			p.e.Fail(msg.err)
+		}
+		return nil
+	}
+	p.failed = ""
+	if first {
+		again := p.loaded && p.filter.Search != msg.filter.Search
+		p.loaded, p.filter, p.took = true, msg.filter, msg.took
+		p.era++
+		p.paging = false
+		p.drawn, p.cols = p.drawn+1, nil
+		p.res.take(endFirst, msg.page, msg.rows)
+		if again {
+			p.list.Top()
+		}
+	} else {
+		p.res.take(msg.at, msg.page, msg.rows)
+		if msg.at == endOldest {
+			p.list.Bottom()
+		}
+	}
+	if !p.res.newer && p.e.Board.Head.Seq > p.res.upto {
+		p.res.newer = true // entries came while it was on its way
+	}
+	return tea.Batch(p.more(), p.follow())
+}
 
-// Title names the page.
-func (p *historyPage) Title() string { return p.title }
+// changed takes new entries of the journal.
+func (p *historyPage) changed(msg changedMsg) tea.Cmd {
+	var cmds []tea.Cmd
+	if p.detail != nil {
+		cmds = append(cmds, p.detail.Update(msg))
+	}
+	switch {
+	case !p.loaded || p.failed != "":
+		if msg.All && p.since.IsZero() { // the coordinator is back
+			cmds = append(cmds, p.search())
+		}
+	case len(msg.Entries) == 0:
+		p.res.newer = p.res.newer || msg.All
+		cmds = append(cmds, p.more())
+	default:
+		n := len(p.res.rows)
+		if !p.res.follow(msg.Entries, &p.filter) {
+			cmds = append(cmds, p.more())
+		} else if n == 0 && len(p.res.rows) > 0 {
+			cmds = append(cmds, p.follow())
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// more asks for the page behind or before the rows that are there when the cursor comes near their end.
+func (p *historyPage) more() tea.Cmd {
+	if p.paging || !p.loaded {
+		return nil
+	}
+	_, i, ok := p.list.Cursor()
+	const near = 60
+	switch {
+	case p.res.newer && (!ok || i < near):
+		return p.page(endNewer)
+	case p.res.older && ok && i >= len(p.res.rows)-near:
+		return p.page(endOlder)
+	}
+	return nil
+}
+
+// selected is the row under the cursor, nil for none.
+func (p *historyPage) selected() *hit {
+	_, i, ok := p.list.Cursor()
+	if !ok || i >= len(p.res.rows) {
+		return nil
+	}
+	return &p.res.rows[i]
+}
+
+// follow lets the preview and the timeline follow the cursor; what they must ask for waits until it rests.
+func (p *historyPage) follow() tea.Cmd {
+	h := p.selected()
+	if h == nil {
+		p.drop()
+		return nil
+	}
+	seq := h.entry.Seq
+	if p.detail != nil && !twoPanes(p.e.Width) {
+		p.drop()
+		p.onRight = false
+	}
+	if p.glance.facts.entry.Seq != seq {
+		p.glance.begin(h)
+	} else if p.detail != nil || h.entry.TaskID == "" || !twoPanes(p.e.Width) {
+		return nil
+	}
+	switch {
+	case h.entry.TaskID == "" || !twoPanes(p.e.Width):
+		p.drop()
+	case p.detail != nil && p.detail.shows(h.entry.TaskID, seq):
+		p.detail.stand(seq)
+	default:
+		p.drop()
+		p.detail = newTaskPage(p.e, Place{Kind: KindTask, ID: string(h.entry.TaskID), Seq: seq})
+		p.detail.host = p
+	}
+	return p.e.To(p, tea.Tick(previewDelay, func(time.Time) tea.Msg { return restedMsg{seq} }))
+}
+
+// drop lets go of the timeline.
+func (p *historyPage) drop() {
+	if p.detail != nil {
+		p.detail.Close()
+	}
+	p.detail = nil
+	if twoPanes(p.e.Width) {
+		p.onRight = false
+	}
+}
+
+// rested asks for what is shown of the entry that the cursor rests on.
+func (p *historyPage) rested(msg restedMsg) tea.Cmd {
+	h := p.selected()
+	if h == nil || h.entry.Seq != msg.seq {
+		return nil
+	}
+	var cmds []tea.Cmd
+	if p.detail != nil {
+		cmds = append(cmds, p.detail.load())
+	}
+	if !p.glance.whole {
+		s, ctx, seq := p.e.Session, p.ctx, msg.seq
+		cmds = append(cmds, p.e.To(p, func() tea.Msg {
+			f, err := readEntry(ctx, s, seq, false)
+			if ctx.Err() != nil {
+				return nil
+			}
+			return entryMsg{seq, f, err}
+		}))
+	}
+	return tea.Batch(cmds...)
+}
+
+func (p *historyPage) intent(id string) tea.Cmd {
+	switch id {
+	case filterList:
+		p.line.begin()
+		return nil
+	case paneNext, panePrev:
+		p.zoomed = p.zoomed && !twoPanes(p.e.Width)
+		p.onRight = !p.onRight && (p.detail != nil || !twoPanes(p.e.Width))
+		return nil
+	case zoomPane:
+		if h := p.selected(); h != nil && p.onRight && p.detail != nil {
+			return p.e.Go(Place{Kind: KindTask, ID: string(h.entry.TaskID), Seq: h.entry.Seq})
+		}
+		p.zoomed = !p.zoomed
+		return nil
+	case "history.save":
+		return p.save()
+	case "history.saved":
+		return p.e.pickSearch(p)
+	case "history.hit_next", "history.hit_prev":
+		if !p.glance.next(id == "history.hit_next") {
+			p.e.Toast(theme.Text, "no other hit in this entry")
+		}
+		return nil
+	}
+	if p.onRight && p.detail != nil {
+		return p.detail.Update(intent{id})
+	}
+	if p.onRight && p.glance.scroll(id) {
+		return nil
+	}
+	if id == moveBottom && p.res.older && p.loaded { // straight to the oldest, without all that is between
+		p.era++ // what is on its way belongs to the rows that go
+		return p.page(endOldest)
+	}
+	if id == moveTop && p.res.newer && p.loaded {
+		p.list.Top()
+		return p.search()
+	}
+	if moveList(p.list, id) {
+		return tea.Batch(p.more(), p.follow())
+	}
+	h := p.selected()
+	if h == nil {
+		return nil
+	}
+	switch id {
+	case openItem:
+		if h.entry.TaskID == "" {
+			return p.e.Go(entryPlace(h.entry.Seq))
+		}
+		return p.e.Go(Place{Kind: KindTask, ID: string(h.entry.TaskID), Seq: h.entry.Seq})
+	case "history.entry":
+		return p.e.Go(entryPlace(h.entry.Seq))
+	}
+	return nil
+}
+
+func (p *historyPage) click(msg clickMsg) tea.Cmd {
+	switch {
+	case p.left >= 0 && msg.X > p.left:
+		p.onRight = p.detail != nil
+	case p.left < 0 && p.glanceAt > 0 && msg.Y >= p.glanceAt:
+		p.onRight = true
+	default:
+		p.onRight = false
+		if msg.Y < p.listAt && msg.Y == 0 {
+			p.line.begin()
+			return nil
+		}
+		p.line.leave()
+		if p.list.Click(msg.Y - p.listAt) {
+			return tea.Batch(p.more(), p.follow())
+		}
+	}
+	return nil
+}
+
+func (p *historyPage) wheel(msg wheelMsg) tea.Cmd {
+	switch {
+	case p.left >= 0 && msg.X > p.left && p.detail != nil && msg.Y >= p.glanceAt:
+		p.detail.list.Move(msg.By)
+		return p.detail.more()
+	case p.left >= 0 && msg.X > p.left, p.left < 0 && p.glanceAt > 0 && msg.Y >= p.glanceAt:
+		p.glance.view.roll(msg.By)
+		return nil
+	}
+	p.list.Move(msg.By)
+	return tea.Batch(p.more(), p.follow())
+}
+
+// At shows the search that a place of History names; without one the page stays as it was left.
+func (p *historyPage) At(at Place) tea.Cmd {
+	if at.ID == "" {
+		return nil
+	}
+	p.line.set(at.ID)
+	p.line.leave()
+	p.edited()
+	if p.line.bad != nil {
+		return nil
+	}
+	return p.search()
+}
+
+// Typing reports whether the field has the keys.
+func (p *historyPage) Typing() bool { return p.line.typing }
+
+// Key edits the search; the answer follows when the field rests.
+func (p *historyPage) Key(k tea.KeyMsg) tea.Cmd {
+	switch k.String() {
+	case "ctrl+s":
+		return p.save()
+	case "pgdown", "pgup", "ctrl+n", "ctrl+p":
+		return p.intent(map[string]string{"pgdown": pageDown, "pgup": pageUp, "ctrl+n": moveDown, "ctrl+p": moveUp}[k.String()])
+	}
+	if p.line.key(k) {
+		return p.edited()
+	}
+	return nil
+}
+
+// Hints are the keys of the field.
+func (p *historyPage) Hints() []ui.KeyHint { return p.line.hints() }
+
+// Back leaves a zoom, the right pane, then the search.
+func (p *historyPage) Back() bool {
+	switch {
+	case p.zoomed:
+		p.zoomed = false
+	case p.onRight:
+		p.onRight = false
+	case p.line.clear():
+		p.e.Later(p.edited())
+	default:
+		return false
+	}
+	return true
+}
+
+// Copy is the entry's id and what its row says.
+func (p *historyPage) Copy() (id, text string) {
+	h := p.selected()
+	if h == nil {
+		return "", ""
+	}
+	return h.entry.ID, seqName(h.entry.Seq) + " " + amp.FormatTime(h.entry.At) + " " + string(h.entry.TaskID) + " " + h.line.What + " " + h.line.Text
+}
+
+// Divide is the column of the line between the panes.
+func (p *historyPage) Divide() int { return p.left }
 
 // Close ends its queries.
-func (p *historyPage) Close() { p.cancel() }
-
-// Render draws the visible rows.
-func (p *historyPage) Render(w, h int) *ui.Block {
-	b := ui.NewBlock(p.e.Theme, w).Rule(p.title, "newest first")
-	if p.state != "" {
-		return b.Say(theme.Muted, "  "+p.state).Fit(h)
-	}
-	p.top = b.Height()
-	return b.Append(p.list.Render(w, h-p.top)).Fit(h)
+func (p *historyPage) Close() {
+	p.cancel()
+	p.drop()
 }
+
+// Scopes are those of the pane with the focus.
+func (p *historyPage) Scopes() []string {
+	if p.onRight && p.detail != nil {
+		return append(p.detail.Scopes(), string(KindHistory))
+	}
+	return []string{string(KindHistory)}
+}
+
+// Title names the page.
+func (p *historyPage) Title() string { return "history" }

@@ -25,6 +25,7 @@ const (
 	KindHistory    Kind = "history"
 	KindAgents     Kind = "agents"
 	KindErrors     Kind = "errors"
+	KindEntry      Kind = "entry"
 	KindText       Kind = "text"
 	KindFailures   Kind = "failures"
 )
@@ -74,6 +75,7 @@ func kinds() []pageKind {
 		agentKind(),
 		refusalKind(),
 		failureKind(),
+		entryKind(),
 		textKind(),
 	}
 }
@@ -185,6 +187,13 @@ func (n *nav) goTo(e *env, at Place) bool {
 		n.way = append(n.way[:1], n.way[2:]...)
 	}
 	return true
+}
+
+// moved says that the page on the screen shows another place now.
+func (n *nav) moved(p page, at Place) {
+	if top := len(n.way) - 1; top >= 0 && n.way[top].page == p {
+		n.way[top].at = at
+	}
 }
 
 // back takes the last step of the way back; false on its first stop.

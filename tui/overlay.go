@@ -153,6 +153,10 @@ func (m *model) openPalette() tea.Cmd {
 		}
 		all = append(all, ui.Choice{ID: placeID(at), Text: seqName(n.Seq) + " " + n.What + " " + string(n.TaskID), Hint: "waits for you"})
 	}
+	for _, c := range m.env.searchChoices("search ") {
+		c.Text = "search: " + c.Text
+		all = append(all, c)
+	}
 	order := m.env.Board.Order
 	for i := len(order) - 1; i >= 0 && len(order)-i <= maxPaletteTasks; i-- {
 		t := m.env.Board.Task(order[i])
@@ -206,6 +210,8 @@ func (m *model) choose(id string) tea.Cmd {
 		return m.run(what)
 	case "plan":
 		return m.env.Go(Place{Kind: KindPlan, ID: what})
+	case "search":
+		return m.env.openSearch(what)
 	}
 	at, ok := parsePlace(what)
 	if !ok {

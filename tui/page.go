@@ -48,6 +48,10 @@ type (
 	closer interface {
 		Close()
 	}
+	// placed is a page of a tab that shows more than one place: it is told which when it is gone to.
+	placed interface {
+		At(at Place) tea.Cmd
+	}
 	// backer may use esc itself, to leave a filter or a zoom; true means that it did.
 	backer interface {
 		Back() bool

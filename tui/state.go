@@ -46,6 +46,7 @@ func stateParts() []statePart {
 		{"drafts", (*model).keepDrafts, (*model).takeDrafts},
 		{"reads", (*model).keepReads, (*model).takeReads},
 		{"refusals", (*model).keepSeen, (*model).takeSeen},
+		{"searches", (*model).keepSearches, (*model).takeSearches},
 	}
 }
 
@@ -244,7 +245,9 @@ func (m *model) isThere(at Place) bool {
 	case !ok:
 		return false
 	case k.Tab != "":
-		return at == Place{Kind: at.Kind}
+		return at == Place{Kind: at.Kind} || at == Place{Kind: KindHistory, ID: at.ID}
+	case at.Kind == KindEntry:
+		return at.Seq > 0 && at.Seq <= m.env.Board.Head.Seq
 	case at.Kind == KindTask, at.Kind == KindPlan:
 		t := m.env.Board.Task(amp.TaskID(at.ID))
 		return t != nil && (at.Kind == KindTask || t.Plan != nil)
@@ -271,6 +274,15 @@ func (m *model) takeExport() {
 	var k keptExport
 	if m.env.Kept("export", &k) && filepath.IsAbs(k.Folder) {
 		m.env.exports = k.Folder
+	}
+}
+
+func (m *model) keepSearches() any { return m.env.desk.searches }
+
+func (m *model) takeSearches() {
+	var s searches
+	if m.env.Kept("searches", &s) {
+		m.env.desk.searches = s
 	}
 }
 

@@ -95,12 +95,14 @@ func (p *taskPage) task() *amp.Task { return p.e.Board.Task(p.id) }
 // The answers to the page's queries.
 type (
 	olderMsg struct {
+		of    *taskPage // who asked: a list replaces the page that is a part of it
 		page  amp.Page
 		first bool     // the first answer, which comes with the proofs
 		proof amp.Page // the newest messages and checks
 		err   error
 	}
 	newerMsg struct {
+		of   *taskPage
 		page amp.Page
 		err  error
 	}
@@ -134,7 +136,7 @@ func (p *taskPage) load() tea.Cmd {
 		if page.Err() != nil {
 			return nil
 		}
-		msg := olderMsg{page: got, first: true, err: err}
+		msg := olderMsg{of: p, page: got, first: true, err: err}
 		if err == nil {
 			msg.proof, msg.err = session.Query(ctx, q)
 		}
@@ -150,8 +152,13 @@ func (p *taskPage) Update(msg tea.Msg) tea.Cmd {
 	case changedMsg:
 		return p.changed(msg)
 	case olderMsg:
-		return p.gotOlder(msg)
+		if msg.of == nil || msg.of == p {
+			return p.gotOlder(msg)
+		}
 	case newerMsg:
+		if msg.of != p {
+			return nil
+		}
 		p.loading = false
 		if msg.err != nil {
 			p.e.Fail(msg.err)
@@ -198,7 +205,6 @@ func (p *taskPage) gotOlder(msg olderMsg) tea.Cmd {
 		p.proven = describeAll(p.proof)
 	}
 	if msg.first && p.seq > 0 {
-		p.rebuild()
 		p.stand(p.seq)
 	}
 	if p.toTop {
@@ -209,8 +215,15 @@ func (p *taskPage) gotOlder(msg olderMsg) tea.Cmd {
 	return p.more()
 }
 
+// shows reports whether an entry is in the part of the history that was read.
+func (p *taskPage) shows(id amp.TaskID, seq uint64) bool {
+	n := len(p.win.entries)
+	return p.id == id && p.loaded && n > 0 && p.win.entries[0].Seq <= seq && seq <= p.win.entries[n-1].Seq
+}
+
 // stand puts the cursor on the row that shows an entry: its own, or the one it is folded into.
 func (p *taskPage) stand(seq uint64) {
+	p.rebuild()
 	best := ""
 	for i := range p.items {
 		it := &p.items[i]
@@ -268,11 +281,11 @@ func (p *taskPage) more() tea.Cmd {
 	switch {
 	case p.win.newer && (!ok || i >= len(p.items)-near || p.list.Following()):
 		p.loading = true
-		return p.e.Ask(p.ctx, p.host, p.win.newerQuery(), func(got amp.Page, err error) tea.Msg { return newerMsg{got, err} })
+		return p.e.Ask(p.ctx, p.host, p.win.newerQuery(), func(got amp.Page, err error) tea.Msg { return newerMsg{p, got, err} })
 	case p.win.older && ok && i < near:
 		p.loading = true
 		return p.e.Ask(p.ctx, p.host, p.win.olderQuery(0), func(got amp.Page, err error) tea.Msg {
-			return olderMsg{page: got, err: err}
+			return olderMsg{of: p, page: got, err: err}
 		})
 	}
 	return nil
@@ -306,7 +319,7 @@ func (p *taskPage) intent(id string) tea.Cmd {
 		p.zoomed = !p.zoomed
 	case openItem:
 		if it := p.cursor(); it != nil {
-			return p.e.Go(Place{Kind: KindText, ID: textEntry + ":" + seqName(it.seq)[1:]})
+			return p.e.Go(entryPlace(it.seq))
 		}
 	case "task.round_prev", "task.round_next":
 		p.toRound(id == "task.round_next")

@@ -41,6 +41,27 @@ func (p *taskPage) renderPane(w, h int) *ui.Block {
 	return p.panes(b, t, w, h)
 }
 
+// renderAround draws the timeline alone, as the pane of a list of entries.
+func (p *taskPage) renderAround(w, h int, focused bool) *ui.Block {
+	b := ui.NewBlock(p.e.Theme, w)
+	p.focused, p.below = true, false // the row of the entry is marked in any case
+	title := string(p.id)
+	facts := ""
+	if t := p.task(); t != nil {
+		title += "  " + ui.Cut(ui.Safe(titleOf(t)), max(w/3, 8))
+		facts = p.e.statusText(t.Status, true) + " · " + p.e.rejects(t)
+	}
+	if focused {
+		title = "[" + title + "]"
+	}
+	b.RuleStyled(p.e.Theme.S(theme.Title, title), facts)
+	if !p.rounds {
+		p.rounds, p.stale = true, true
+	}
+	p.rebuild()
+	return b.Append(p.timelineRows(w, max(h-1, 0))).Fit(h)
+}
+
 func (e *env) rejects(t *amp.Task) string {
 	c := rejectCell(t)
 	return e.Theme.S(c.Role, c.Text)

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -14,12 +13,10 @@ import (
 	"arbiter/tui/ui"
 )
 
-// Texts that the text page shows; they stand before what they are of in [Place].ID: "diff:T-2026-044", "entry:18140",
-// "log:turn-7".
+// Texts that the text page shows; they stand before what they are of in [Place].ID: "diff:T-2026-044", "log:turn-7".
 const (
-	textDiff  = "diff"
-	textEntry = "entry"
-	textLog   = "log"
+	textDiff = "diff"
+	textLog  = "log"
 )
 
 func textKind() pageKind {
@@ -39,7 +36,7 @@ func textKind() pageKind {
 	}
 }
 
-// textPage shows one text of any size: a diff, the raw bytes of an entry, the output of a turn.
+// textPage shows one text of any size: a diff, the output of a turn.
 type textPage struct {
 	e      *env
 	at     Place
@@ -64,7 +61,6 @@ func newTextPage(e *env, at Place) *textPage {
 	p := &textPage{e: e, at: at, pager: ui.NewPager(e.Theme), find: ui.NewField("search"), state: "reading …"}
 	p.what, p.of, _ = strings.Cut(at.ID, ":")
 	p.ctx, p.cancel = e.Context()
-	p.pager.Wrap(p.what == textEntry)
 	return p
 }
 
@@ -96,22 +92,6 @@ func (p *textPage) Update(msg tea.Msg) tea.Cmd {
 
 func (p *textPage) load() tea.Cmd {
 	switch p.what {
-	case textEntry:
-		seq, err := strconv.ParseUint(p.of, 10, 64)
-		if err != nil || seq == 0 {
-			p.state = "there is no entry " + p.of
-			return nil
-		}
-		q := amp.Query{Kind: amp.QueryEntries, Filter: amp.Filter{After: seq - 1, Before: seq + 1, Limit: 1}}
-		return p.e.Ask(p.ctx, p, q, func(got amp.Page, err error) tea.Msg {
-			if err != nil || len(got.Entries) == 0 {
-				if err == nil {
-					err = fmt.Errorf("there is no entry #%d", seq)
-				}
-				return textMsg{err: err}
-			}
-			return entryText(&got.Entries[0])
-		})
 	case textLog:
 		return p.e.Ask(p.ctx, p, amp.Query{Kind: amp.QueryLog, TaskID: amp.TaskID(""), From: p.of}, func(got amp.Page, err error) tea.Msg {
 			return textMsg{text: got.Text, facts: fmt.Sprintf("%d B", len(got.Text)), err: err}
@@ -120,16 +100,6 @@ func (p *textPage) load() tea.Cmd {
 	return p.e.Ask(p.ctx, p, amp.Query{Kind: amp.QueryDiff, TaskID: amp.TaskID(p.of)}, func(got amp.Page, err error) tea.Msg {
 		return textMsg{text: got.Text, facts: diffFacts(got.Text), err: err}
 	})
-}
-
-// entryText is an entry's header and its exact bytes.
-func entryText(e *amp.Entry) textMsg {
-	var b strings.Builder
-	fmt.Fprintf(&b, "seq        %d\nkind       %s\ntask       %s\nrole       %s\nactor      %s\nat         %s\nid         %s\nhash       %s\nprev_hash  %s\n\n",
-		e.Seq, e.Kind, e.TaskID, e.Role, e.Actor, amp.FormatTime(e.At), e.ID, e.Hash, e.PrevHash)
-	b.Write(e.Body)
-	b.WriteByte('\n')
-	return textMsg{text: b.String(), facts: fmt.Sprintf("%d B · hash %s", len(e.Body), e.Hash.String()[:8])}
 }
 
 func diffFacts(diff string) string {
@@ -149,27 +119,10 @@ func diffFacts(diff string) string {
 }
 
 func (p *textPage) intent(id string) {
+	if movePager(p.pager, id) {
+		return
+	}
 	switch id {
-	case moveDown:
-		p.pager.Scroll(1)
-	case moveUp:
-		p.pager.Scroll(-1)
-	case halfDown:
-		p.pager.Page(0.5)
-	case halfUp:
-		p.pager.Page(-0.5)
-	case pageDown:
-		p.pager.Page(1)
-	case pageUp:
-		p.pager.Page(-1)
-	case moveTop:
-		p.pager.Goto(0)
-	case moveBottom:
-		p.pager.Goto(p.pager.Lines())
-	case moveLeft:
-		p.pager.Shift(-8)
-	case moveRight:
-		p.pager.Shift(8)
 	case filterList:
 		p.typing = true
 	case "text.wrap":
@@ -179,6 +132,35 @@ func (p *textPage) intent(id string) {
 			p.e.Toast(theme.Text, "no other match")
 		}
 	}
+}
+
+// movePager applies a movement to a pager and reports whether the intent was one.
+func movePager(p *ui.Pager, id string) bool {
+	switch id {
+	case moveDown:
+		p.Scroll(1)
+	case moveUp:
+		p.Scroll(-1)
+	case halfDown:
+		p.Page(0.5)
+	case halfUp:
+		p.Page(-0.5)
+	case pageDown:
+		p.Page(1)
+	case pageUp:
+		p.Page(-1)
+	case moveTop:
+		p.Goto(0)
+	case moveBottom:
+		p.Goto(p.Lines())
+	case moveLeft:
+		p.Shift(-8)
+	case moveRight:
+		p.Shift(8)
+	default:
+		return false
+	}
+	return true
 }
 
 // Typing reports whether the search has the keys.

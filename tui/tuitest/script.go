@@ -34,13 +34,15 @@ type Script struct {
 	list    []amp.Claim
 	hold    chan struct{} // Submit waits for it
 	queries []amp.Query
+	slow    chan struct{}     // Query for entries waits for it
+	named   map[string]uint64 // messages and commands by the id that a coordinator gives their entries
 	ids     int
 }
 
 // NewScript returns an empty journal at a moment.
 func NewScript(now time.Time) *Script {
 	return &Script{
-		now: now, board: amp.NewBoard(), changed: make(chan struct{}), diff: map[amp.TaskID]string{},
+		now: now, board: amp.NewBoard(), changed: make(chan struct{}), diff: map[amp.TaskID]string{}, named: map[string]uint64{},
 		state: amp.CoordinatorState{
 			PID: 4711, Version: "test", Home: "/data", Slots: 8, Started: now,
 			Agents: map[amp.Role][]string{amp.Executor: {"codex"}, amp.Reviewer: {"claude"}, amp.Coordinator: {"gemini"}},
@@ -86,6 +88,17 @@ func (s *Script) append(kind amp.Kind, task amp.TaskID, role amp.Role, actor str
 		panic(err)
 	}
 	s.log = append(s.log, e)
+	switch kind {
+	case amp.KindMessage:
+		if m, _, err := amp.Decode(body); err == nil {
+			s.named[m.MsgID] = e.Seq
+		}
+	case amp.KindCommand:
+		if c, err := amp.DecodeBody[amp.Command](&e); err == nil {
+			s.named[c.ID] = e.Seq
+		}
+	default:
+	}
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return e
@@ -181,6 +194,35 @@ func (s *Script) Queries(kind amp.QueryKind) int {
 	return n
 }
 
+// HoldEntries lets queries for entries that arrive from now on wait until the function it returns is called, or until
+// they are cancelled.
+func (s *Script) HoldEntries() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := make(chan struct{})
+	s.slow = ch
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.slow == ch {
+			s.slow = nil
+		}
+		close(ch)
+	})
+}
+
+// Asked returns the queries of a kind that arrived, in order.
+func (s *Script) Asked(kind amp.QueryKind) (out []amp.Query) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.queries {
+		if q.Kind == kind {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
 // Submit stores a command as the coordinator does: once per ID, in its undo time when it asks for one, refused when the task
 // does not allow it or moved on.
 func (s *Script) Submit(ctx context.Context, c amp.Command) (amp.Entry, error) {
@@ -254,13 +296,24 @@ func (s *Script) Follow(ctx context.Context, after uint64, batch func([]amp.Entr
 }
 
 // Query answers as the coordinator does.
-func (s *Script) Query(_ context.Context, q amp.Query) (amp.Page, error) {
+func (s *Script) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.queries = append(s.queries, q)
+	if slow := s.slow; slow != nil && q.Kind == amp.QueryEntries {
+		s.mu.Unlock()
+		select {
+		case <-slow:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		if ctx.Err() != nil {
+			return amp.Page{}, ctx.Err()
+		}
+	}
 	if s.down != nil {
 		return amp.Page{}, s.down
 	}
-	s.queries = append(s.queries, q)
 	p := amp.Page{Head: s.board.Head}
 	switch q.Kind {
 	case amp.QueryBoard:
@@ -302,7 +355,8 @@ func (s *Script) entries(f amp.Filter) (out []amp.Entry, more bool) {
 		e := &s.log[i]
 		switch {
 		case e.Seq <= f.After, f.Before > 0 && e.Seq >= f.Before, f.TaskID != "" && e.TaskID != f.TaskID,
-			len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind), f.ID != "" && e.ID != f.ID,
+			len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind), f.ID != "" && e.ID != f.ID && s.named[f.ID] != e.Seq,
+			!f.Search.Match(e),
 			f.Text != "" && !strings.Contains(strings.ToLower(string(e.Body)), strings.ToLower(f.Text)):
 			continue
 		}

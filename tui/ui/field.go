@@ -47,6 +47,15 @@ func (f *Field) SetText(s string) {
 // Reset empties the field.
 func (f *Field) Reset() { f.SetText("") }
 
+// Cursor returns the byte offset of the cursor in the text.
+func (f *Field) Cursor() int { return f.cur }
+
+// Replace puts s in the place of the bytes from..to, which must be starts of characters, and the cursor behind it.
+func (f *Field) Replace(from, to int, s string) {
+	f.remove(from, to)
+	f.Insert(s)
+}
+
 // Insert types s at the cursor. What does not fit into the limit is left out.
 func (f *Field) Insert(s string) {
 	s = strings.ReplaceAll(s, "\r\n", "\n")

@@ -34,6 +34,8 @@ type List struct {
 	inside string // the item, higher than the screen, whose rows the movements scroll through
 	w, h   int
 	follow bool
+	pin    bool
+	atHead bool       // the last Render began with the first item
 	shown  []shownRow // what the last Render drew, for clicks
 	joined []joinedRow
 	count  int // Len at the last Render
@@ -79,6 +81,10 @@ func (l *List) Follow(on bool) {
 
 // Following reports whether the cursor follows the last item.
 func (l *List) Following() bool { return l.follow }
+
+// Pin makes a list that shows its first item go on showing the first item when others are inserted above it, as long as
+// the cursor stays on the screen. Without it what was on the screen stays.
+func (l *List) Pin(on bool) { l.pin = on }
 
 // Cursor returns the id and index of the item under the cursor; ok is false in an empty list.
 func (l *List) Cursor() (id string, i int, ok bool) {
@@ -207,6 +213,7 @@ func (l *List) Render(w, h int) *Block {
 		}
 	}
 	l.topID = l.src.ID(l.top)
+	l.atHead = l.top == 0 && l.skip == 0
 	return b.Fit(h)
 }
 
@@ -245,7 +252,9 @@ func (l *List) sync() {
 	} else {
 		l.set(l.step(min(l.at, n-1), 0))
 	}
-	if l.topID != "" && (l.top >= n || l.src.ID(l.top) != l.topID) {
+	if l.pin && l.atHead {
+		l.top, l.skip = 0, 0
+	} else if l.topID != "" && (l.top >= n || l.src.ID(l.top) != l.topID) {
 		if i, ok := l.near(l.topID, l.top); ok {
 			l.top = i
 		} else {
