@@ -52,13 +52,19 @@ type Filter struct {
 
 // Page is the answer to a Query; the fields that the query asked for are set.
 type Page struct {
-	Head    Head              `json:"head"`
-	Board   *Board            `json:"board,omitzero"`
-	Entries []Entry           `json:"entries,omitzero"`
-	More    bool              `json:"more,omitzero"`
-	Text    string            `json:"text,omitzero"`
-	Check   *Check            `json:"check,omitzero"`
-	Status  *CoordinatorState `json:"status,omitzero"`
+	Head    Head    `json:"head"`
+	Board   *Board  `json:"board,omitzero"`
+	Entries []Entry `json:"entries,omitzero"`
+	// More says that the filter selects others behind Entries.
+	More bool `json:"more,omitzero"`
+	// Count is how many entries a filter with a Search selects, whatever its limit. With CountCapped there are more than that, and
+	// it is shown as "1,000+": counting ends there, or earlier where it would take long.
+	Count       int  `json:"count,omitzero"`
+	CountCapped bool `json:"count_capped,omitzero"`
+
+	Text   string            `json:"text,omitzero"`
+	Check  *Check            `json:"check,omitzero"`
+	Status *CoordinatorState `json:"status,omitzero"`
 }
 
 // CoordinatorState is what a running coordinator says of itself.
@@ -73,6 +79,8 @@ type CoordinatorState struct {
 	Turns   int  `json:"turns"`
 	Slots   int  `json:"slots"`
 	Stopped bool `json:"stopped"`
+	// Indexed is the last entry in the index of searches; those behind it are looked through one by one.
+	Indexed uint64 `json:"indexed,omitzero"`
 	// Agents are the configured agents by role; Roles names the one that gets a task whose plan names nobody.
 	Agents map[Role][]string `json:"agents"`
 	Roles  map[Role]string   `json:"roles,omitzero"`

@@ -106,7 +106,8 @@ func among[T comparable](values []T, v T) bool { return len(values) == 0 || slic
 // shares reports whether a value that is asked for is there, in any case, or none is asked for.
 func shares[T, V ~string](asked []T, there []V) bool {
 	return len(asked) == 0 || slices.ContainsFunc(asked, func(a T) bool {
-		return slices.ContainsFunc(there, func(v V) bool { return strings.EqualFold(string(a), string(v)) })
+		folded := strings.Map(foldCase, string(a))
+		return slices.ContainsFunc(there, func(v V) bool { return strings.Map(foldCase, string(v)) == folded })
 	})
 }
 

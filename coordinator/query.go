@@ -53,19 +53,7 @@ func (c *Coordinator) queryEntries(ctx context.Context, q amp.Query) (amp.Page, 
 	if q.Filter.TaskID == "" {
 		q.Filter.TaskID = q.TaskID
 	}
-	head, err := c.cfg.Log.Head(ctx)
-	if err != nil {
-		return amp.Page{}, err
-	}
-	entries, err := c.cfg.Log.Read(ctx, q.Filter)
-	if err != nil {
-		return amp.Page{}, err
-	}
-	limit := q.Filter.Limit
-	if limit <= 0 || limit > 1000 {
-		limit = 1000
-	}
-	return amp.Page{Head: head, Entries: entries, More: len(entries) == limit}, nil
+	return ssot.Page(ctx, c.cfg.Log, q.Filter)
 }
 
 // queryLog reads the end of a turn's raw output, or of the coordinator's own log. The turn id is looked up, never used as a path.
@@ -163,6 +151,9 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 	}
 	for _, names := range s.Agents {
 		slices.Sort(names)
+	}
+	if x, ok := c.cfg.Log.(ssot.Indexer); ok {
+		s.Indexed = x.Indexed()
 	}
 	var head amp.Head
 	err := c.view(ctx, func(b *amp.Board) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,41 +11,6 @@ import (
 	"arbiter/amp"
 	"arbiter/ssot"
 )
-
-var kinds = []amp.Kind{
-	amp.KindMessage, amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck,
-	amp.KindRefusal, amp.KindChain, amp.KindBus,
-}
-
-func newJournalSearch(a *app) *cobra.Command {
-	task, limit, only := "", 50, []string{}
-	c := &cobra.Command{
-		Use: "search [TEXT]", Short: "Find entries whose body holds a text, newest first",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return takes("a TEXT")(c, args)
-			}
-			return nil
-		},
-		RunE: a.do(func(c *cobra.Command, args []string) error {
-			f := amp.Filter{Text: strings.Join(args, ""), Newest: true, Limit: limit}
-			for _, k := range only {
-				if !slices.Contains(kinds, amp.Kind(k)) {
-					return usage("there is no kind %q", k).then(fmt.Sprintf("Known: %s.", strings.Trim(fmt.Sprint(kinds), "[]")))
-				}
-				f.Kinds = append(f.Kinds, amp.Kind(k))
-			}
-			if f.Text == "" && len(f.Kinds) == 0 && task == "" {
-				return usage("journal search needs a TEXT, --kind or --task").then(`arbiter journal search "calendar"`)
-			}
-			return a.listEntries(c, f, task, "No entry matches.")
-		}),
-	}
-	c.Flags().StringVar(&task, "task", "", "only entries of one task")
-	c.Flags().StringArrayVar(&only, "kind", nil, "only entries of this kind; may be repeated")
-	c.Flags().IntVar(&limit, "limit", limit, "how many at most, up to 1000")
-	return c
-}
 
 // listEntries prints the entries that a filter selects, of one task when one is named.
 func (a *app) listEntries(c *cobra.Command, f amp.Filter, task, none string) error {
@@ -83,7 +47,7 @@ func (a *app) listEntries(c *cobra.Command, f amp.Filter, task, none string) err
 		t.addEntries(page.Entries)
 		t.print(a)
 		if page.More {
-			a.complain("arbiter: there may be more; raise --limit")
+			a.complain("arbiter: there are more; raise --limit")
 		}
 		return nil
 	})
@@ -129,7 +93,7 @@ func findEntry(c *cobra.Command, q querier, name string) (*amp.Entry, error) {
 		return nil, err
 	}
 	if len(page.Entries) == 0 {
-		return nil, &notFoundError{what: fmt.Sprintf("there is no entry %q; the journal has %d", name, page.Head.Seq), next: "Find one: arbiter journal search TEXT"}
+		return nil, &notFoundError{what: fmt.Sprintf("there is no entry %q; the journal has %d", name, page.Head.Seq), next: "Find one: arbiter journal search QUERY"}
 	}
 	return &page.Entries[0], nil
 }

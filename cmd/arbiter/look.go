@@ -57,12 +57,7 @@ func readPage(ctx context.Context, log ssot.Log, q amp.Query) (amp.Page, error) 
 		}
 		return amp.Page{Head: b.Head, Board: b}, nil
 	}
-	head, err := log.Head(ctx)
-	if err != nil {
-		return amp.Page{}, err
-	}
-	entries, err := log.Read(ctx, q.Filter)
-	return amp.Page{Head: head, Entries: entries, More: len(entries) == ssot.Limit(&q.Filter)}, err
+	return ssot.Page(ctx, log, q.Filter)
 }
 
 // Close ends the reading.

@@ -35,6 +35,7 @@ type Log struct {
 	lock   *lock
 	reader *sql.DB
 	writer *writer // nil when opened for reading
+	index  *index
 }
 
 // Open opens the journal of a data directory for writing, and makes directory and journal when there are none. It checks the
@@ -54,7 +55,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 	if err := ofd(); err != nil {
 		return nil, err
 	}
-	l := &Log{file: file{path: filepath.Join(dir, fileName)}}
+	l := newLog(dir)
 	if l.lock, err = hold(dir, opts.Version); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,19 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 	if l.reader, err = openReaders(l.path, ""); err != nil {
 		return nil, err
 	}
-	return l, checkOFD(dir)
+	if err := checkOFD(dir); err != nil {
+		return nil, err
+	}
+	l.index.start()
+	return l, nil
+}
+
+func newLog(dir string) *Log {
+	l := &Log{file: file{path: filepath.Join(dir, fileName)}}
+	l.index = &index{
+		path: filepath.Join(dir, searchName), log: l, wake: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+	return l
 }
 
 // OpenReadOnly opens the journal of a data directory for reading, also beside a process that writes it. The caller closes the log.
@@ -90,7 +103,7 @@ func OpenReadOnly(ctx context.Context, dir string) (_ *Log, err error) {
 	if err := ofd(); err != nil {
 		return nil, err
 	}
-	l := &Log{file: file{path: filepath.Join(dir, fileName)}}
+	l := newLog(dir)
 	there, err := l.exists()
 	if err != nil {
 		return nil, err
@@ -100,7 +113,8 @@ func OpenReadOnly(ctx context.Context, dir string) (_ *Log, err error) {
 	}
 	have, know, err := l.openReader(ctx, "")
 	if l.asleep(err) {
-		have, know, err = l.openReader(ctx, "&immutable=1")
+		l.index.more = "&immutable=1"
+		have, know, err = l.openReader(ctx, l.index.more)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.release())
@@ -156,6 +170,7 @@ func (l *Log) Append(ctx context.Context, records []amp.Record) ([]ssot.Appended
 	if err := l.writer.do(ctx, r); err != nil {
 		return nil, err
 	}
+	l.index.grown()
 	return r.out, nil
 }
 
@@ -170,8 +185,9 @@ func (l *Log) Close() error {
 // release closes what is open. The readers go first: the last connection, which folds the write-ahead log back into the file,
 // has to be the writer's.
 func (l *Log) release() (err error) {
+	err = l.index.close()
 	if l.reader != nil {
-		err = l.reader.Close()
+		err = errors.Join(err, l.reader.Close())
 	}
 	if l.writer != nil {
 		err = errors.Join(err, l.writer.stop())

@@ -23,8 +23,8 @@ const (
 	taskWindow = 64 << bucketBits
 )
 
-// Read returns the entries that the filter selects. Positions, tasks and ids are found by index; kinds and texts without a task
-// are looked for entry by entry, in many short statements.
+// Read returns the entries that the filter selects. Positions, tasks and ids are found by index, kinds and searches by the index of
+// searches as far as it reaches; texts without a task are looked for entry by entry, in many short statements.
 func (l *Log) Read(ctx context.Context, f amp.Filter) ([]amp.Entry, error) {
 	if err := l.enter(); err != nil {
 		return nil, err
@@ -32,6 +32,13 @@ func (l *Log) Read(ctx context.Context, f amp.Filter) ([]amp.Entry, error) {
 	defer l.leave()
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if !f.Search.Empty() || f.TaskID == "" && len(f.Kinds) > 0 && f.Text == "" {
+		found, err := l.find(ctx, &f, false)
+		if err != nil {
+			return nil, l.readFault(ctx, err)
+		}
+		return found.Entries, nil
 	}
 	out, err := l.read(ctx, &f)
 	if err != nil {

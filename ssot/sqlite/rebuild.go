@@ -10,7 +10,7 @@ import (
 	"arbiter/ssot"
 )
 
-// Rebuild drops the projections and folds the whole journal into new ones, in one transaction: readers see the old ones until
+// Rebuild has the index of searches made anew, drops the projections and folds the whole journal into new ones, in one transaction: readers see the old ones until
 // the new ones are there. Appends wait meanwhile. What it writes is byte for byte what was there before, unless that was wrong.
 func (l *Log) Rebuild(ctx context.Context) error {
 	if err := l.enter(); err != nil {
@@ -20,6 +20,7 @@ func (l *Log) Rebuild(ctx context.Context) error {
 	if l.writer == nil {
 		return ErrReadOnly
 	}
+	l.index.renew()
 	return l.writer.do(ctx, &request{alone: func(w *writer) error { return w.rebuild(ctx) }})
 }
 

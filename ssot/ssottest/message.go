@@ -44,11 +44,11 @@ func Ack(id string, task amp.TaskID, msgID string, by amp.Role) amp.Record {
 	})
 }
 
-func message(from, to amp.Role, task amp.TaskID, at time.Time, ack bool, p amp.Payload) amp.Record {
+func message(from, to amp.Role, task amp.TaskID, at time.Time, ack bool, p amp.Payload, refs ...string) amp.Record {
 	id := amp.NewMsgID(p.MessageType(), task, at, nil)
 	m := &amp.Message{
 		MsgID: id, ProtocolVersion: amp.Version, Type: p.MessageType(), From: from, To: to, TaskID: task,
-		Timestamp: amp.FormatTime(at), RequiresAck: ack, Payload: p,
+		Timestamp: amp.FormatTime(at), RequiresAck: ack, ContextRef: refs, Payload: p,
 	}
 	if p.MessageType() == amp.TaskResult {
 		m.ContextRef = []string{amp.NewMsgID(amp.TaskDispatch, task, at.Add(-time.Second), nil)}

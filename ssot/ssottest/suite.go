@@ -33,6 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) ssot.Log) {
 		"Read/filters":                testFilters,
 		"Read/limit":                  testLimit,
 		"Read/sparse":                 testSparse,
+		"Find/searches":               testSearch,
+		"Find/many":                   testSearchMany,
 		"Close":                       testClose,
 		"Close/waits":                 testCloseWaits,
 		"Board/equals_fold":           testBoard,
