@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
+	"arbiter/providers/sacp"
 	"arbiter/tui/textsafe"
 )
 
@@ -35,23 +36,28 @@ func newValidate(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: a.do(func(_ *cobra.Command, args []string) error {
-			if format != "amp" {
-				return usage("--format is %q, want amp", format)
+			judge, ok := formats[format]
+			if !ok {
+				return usage("--format is %q, want amp or sacp", format)
 			}
-			return a.validate(args, strict)
+			return a.validate(args, strict, judge)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp")
+	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, or sacp for answers of models")
 	c.Flags().BoolVar(&strict, "strict", false, "unknown properties are errors")
 	return c
 }
 
 // validate judges every file, one line each. One that cannot be read is not valid, and stops nothing.
-func (a *app) validate(files []string, strict bool) error {
+func (a *app) validate(files []string, strict bool, judge judgement) error {
 	invalid := 0
 	for _, file := range files {
 		data, err := a.readMessage(file)
-		v := judge(file, data, strict)
+		v := validation{File: file, Errors: []amp.Problem{}, Warnings: []amp.Problem{}}
+		if err == nil {
+			v.Errors, v.Warnings = judge(data, strict)
+			v.Valid, v.Errors, v.Warnings = len(v.Errors) == 0, noNil(v.Errors), noNil(v.Warnings)
+		}
 		if err != nil {
 			v = validation{File: file, Errors: []amp.Problem{{Rule: "file", Message: err.Error()}}, Warnings: []amp.Problem{}}
 		}
@@ -78,17 +84,30 @@ func (a *app) readMessage(file string) ([]byte, error) {
 	return readAtMost(file, amp.MaxMessage+1)
 }
 
-func judge(file string, data []byte, strict bool) validation {
+// judgement says what is wrong with a message, and what is odd. In strict, unknown properties are wrong.
+type judgement func(data []byte, strict bool) (errs, warnings []amp.Problem)
+
+// formats are what validate knows.
+var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP}
+
+func judgeAMP(data []byte, strict bool) (errs, warnings []amp.Problem) {
 	decode := amp.Decode
 	if strict {
 		decode = amp.DecodeStrict
 	}
 	_, warnings, err := decode(data)
-	v := validation{File: file, Valid: err == nil, Errors: []amp.Problem{}, Warnings: noNil(warnings)}
 	if invalid, ok := errors.AsType[*amp.InvalidError](err); ok {
-		v.Errors = invalid.Problems
+		errs = invalid.Problems
 	}
-	return v
+	return errs, warnings
+}
+
+func judgeSACP(data []byte, strict bool) (errs, warnings []amp.Problem) {
+	_, errs, warnings = sacp.Decode(data)
+	if strict {
+		return append(errs, warnings...), nil
+	}
+	return errs, warnings
 }
 
 func (a *app) printValidation(v *validation) {
