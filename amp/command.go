@@ -63,7 +63,8 @@ type Args struct {
 	Withdraws string `json:"withdraws,omitzero"`
 	// Next is the one follow-up of unlock, resume and rollback: redispatch, reassign, split, accept or terminate.
 	Next CommandName `json:"next,omitzero"`
-	// Wish starts a task without a plan; Plan starts it with one, or is the admin's own revision.
+	// Wish starts a task without a plan; Plan starts it with one, or is the admin's own revision. Of an approve it is the edited
+	// plan with the hash that its admin saw: revision and approval are one append.
 	Wish *Wish `json:"wish,omitzero"`
 	Plan *Plan `json:"plan,omitzero"`
 	// Escalation is the msg_id of the escalation that the command resolves; empty resolves every open one of the task. Of a

@@ -1,5 +1,12 @@
 package amp
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Plan is the body of a plan entry: one revision of the contract between admin and executor. An approval binds its Hash.
 type Plan struct {
 	TaskID TaskID `json:"task_id"`
@@ -33,4 +40,34 @@ type Plan struct {
 	Reviewer string     `json:"reviewer,omitzero"`
 	Budget   Budget     `json:"budget,omitzero"`
 	Policy   Policy     `json:"policy,omitzero"`
+}
+
+// Complete fills in what a revision of the task's plan is not free to choose: task, author, revision, wish, what the wish fixes
+// (title, branch, at least its risk), and the ids of new subtasks. The coordinator adds repository, base and policy.
+func (t *Task) Complete(p *Plan, author string) {
+	w := Wish{}
+	if t.Wish != nil {
+		w = *t.Wish
+	}
+	p.TaskID, p.Author, p.Wish, p.Revision = t.ID, author, w.Text, 1
+	if t.Plan != nil {
+		p.Revision = t.Plan.Revision + 1
+	}
+	p.Title, p.Branch = cmp.Or(w.Title, p.Title), cmp.Or(w.Branch, p.Branch)
+	if p.Title == "" {
+		p.Title, _, _ = strings.Cut(p.Description, "\n")
+	}
+	if riskRank(w.Risk) > riskRank(p.RiskLevel) { // a planner may raise the risk, never lower it
+		p.RiskLevel = w.Risk
+	}
+	p.Subtasks = slices.Clone(p.Subtasks)
+	for i := range p.Subtasks {
+		if p.Subtasks[i].SubtaskID == "" {
+			p.Subtasks[i].SubtaskID = fmt.Sprintf("%s-S%d", t.ID, i+1)
+		}
+	}
+}
+
+func riskRank(r RiskLevel) int {
+	return map[RiskLevel]int{Low: 1, Medium: 2, High: 3}[r]
 }

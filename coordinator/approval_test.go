@@ -161,6 +161,99 @@ func TestSecondAdmin_undo(t *testing.T) {
 	})
 }
 
+// edited is a revision of a task's plan as a screen sends it: complete, with the hash of what was seen.
+func edited(t *amp.Task, by string) *amp.Plan {
+	p := *t.Plan
+	p.Description += " And document it."
+	t.Complete(&p, by)
+	p.Hash = p.ContentHash()
+	return &p
+}
+
+// tui.md 6.3: approve with edits is a new revision and the approval of its hash, in one append.
+func TestApprove_edited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, works, judges(amp.Approved))
+		id := r.planned(amp.High)
+		cmd := r.approval(id, "mira", false)
+		cmd.Args.Plan = edited(r.get(id), "mira")
+		_, err := r.tryAs(cmd) // the digits are those of the plan before
+		refusedBy(t, err, "AMP-059")
+		cmd.Args.Digits = cmd.Args.Plan.Hash[60:]
+		stale := cmd
+		stale.Expects = &amp.Expects{Revision: 7}
+		_, err = r.tryAs(stale)
+		refusedBy(t, err, "expects")
+		wrong := *cmd.Args.Plan
+		wrong.BaseCommit = "ffffffffffffffff" // what was seen is not what would be stored
+		wrong.Hash = wrong.ContentHash()
+		other := cmd
+		other.Args.Plan, other.Args.Digits = &wrong, wrong.Hash[60:]
+		_, err = r.tryAs(other)
+		refusedBy(t, err, "expects")
+		bad := *cmd.Args.Plan
+		bad.AcceptanceCriteria = nil
+		bad.Hash = bad.ContentHash()
+		other.Args.Plan = &bad
+		_, err = r.tryAs(other)
+		refusedBy(t, err, "AMP-056")
+		if task := r.want(id, amp.AwaitingApproval); task.Plan.Revision != 1 {
+			t.Fatalf("a refused approval left revision %d", task.Plan.Revision)
+		}
+		e, err := r.tryAs(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		task := r.want(id, amp.StatusApproved)
+		if p := task.Plan; p.Revision != 2 || p.Author != "mira" || p.Hash != cmd.Args.Plan.Hash || task.Approval.Hash != p.Hash || task.Approval.Seq != e.Seq {
+			t.Errorf("r%d by %s, approval %+v", p.Revision, p.Author, task.Approval)
+		}
+		if before := r.entries(amp.Filter{After: e.Seq - 2, Before: e.Seq}); before[0].Kind != amp.KindPlan || before[0].Actor != "mira" {
+			t.Errorf("before the approval stands %s of %s, want its revision", before[0].Kind, before[0].Actor)
+		}
+	})
+}
+
+// Taken back, the revision stays and waits; where two admins must approve, who edited is the author and approves nothing.
+func TestApprove_editedUndo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, works, judges(amp.Approved))
+		id := r.planned(amp.Low)
+		cmd := r.approval(id, "mira", true)
+		cmd.Args.Plan = edited(r.get(id), "mira")
+		e, err := r.tryAs(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.tryAs(amp.Command{Command: amp.Withdraw, By: "mira", TaskID: id, Args: amp.Args{Withdraws: e.ID}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if task := r.want(id, amp.AwaitingApproval); task.Plan.Revision != 2 || task.Approval != nil {
+			t.Fatalf("r%d, approval %+v", task.Plan.Revision, task.Approval)
+		}
+		cmd = r.approval(id, "mira", true)
+		cmd.Args.Plan = edited(r.get(id), "mira")
+		if _, err := r.tryAs(cmd); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+
+		r = newRig(t, works, judges(amp.Approved), secondAdmin(amp.SecondAlways))
+		id = r.planned(amp.Low)
+		cmd = r.approval(id, "mira", false)
+		cmd.Args.Plan = edited(r.get(id), "mira")
+		_, err = r.tryAs(cmd)
+		refusedBy(t, err, "expects")
+	})
+}
+
 // A coordinator says what a bar must know: who gets a task, how long a decision can be taken back, when an ACK is late.
 func TestQuery_status(t *testing.T) {
 	t.Parallel()

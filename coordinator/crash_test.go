@@ -31,12 +31,13 @@ func TestCrash_anywhere(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		second := rapid.SampledFrom([]amp.SecondAdmin{amp.SecondNever, amp.SecondAlways}).Draw(r, "second")
+		edits := second == amp.SecondNever && rapid.Bool().Draw(r, "edits")
 		rejects := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 3).Draw(r, "rejects")
 		crashes := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) crash {
 			return crash{at: rapid.IntRange(1, 40).Draw(r, "at"), after: rapid.Bool().Draw(r, "after")}
 		}), 0, 4).Draw(r, "crashes")
 		var err error
-		synctest.Test(t, func(t *testing.T) { err = survive(t, second, rejects, crashes) })
+		synctest.Test(t, func(t *testing.T) { err = survive(t, second, edits, rejects, crashes) })
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -44,9 +45,9 @@ func TestCrash_anywhere(t *testing.T) {
 }
 
 // survive runs one task for each number of rejects through the crashes, as an admin who repeats what was not acknowledged.
-func survive(t *testing.T, second amp.SecondAdmin, rejects []int, crashes []crash) error {
+func survive(t *testing.T, second amp.SecondAdmin, edits bool, rejects []int, crashes []crash) error {
 	log := memory.New()
-	r := &rig{t: t, git: newFakeGit(), counts: &counts{n: map[string]int{}}}
+	r := &rig{t: t, git: newFakeGit(), edits: edits, counts: &counts{n: map[string]int{}}}
 	r.planner, r.exec = counted(r.counts, "p", plans), counted(r.counts, "e", works)
 	r.rev = counted(r.counts, "r", func(_ context.Context, turn providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
 		emit(agenttest.Accept(turn))
@@ -147,7 +148,11 @@ func (r *rig) decide(b *amp.Board, tasks int) (cmd *amp.Command, todo bool) {
 			if t.First != nil {
 				by = "jan"
 			}
-			return &amp.Command{ID: "approve-" + key, Command: amp.Approve, By: by, TaskID: id, Expects: &amp.Expects{Hash: t.Plan.Hash}}, true
+			cmd := &amp.Command{ID: "approve-" + key, Command: amp.Approve, By: by, TaskID: id, Expects: &amp.Expects{Hash: t.Plan.Hash}}
+			if r.edits {
+				cmd.Args.Plan = edited(t, by)
+			}
+			return cmd, true
 		case amp.Locked:
 			return &amp.Command{ID: "unlock-" + key, Command: amp.Unlock, By: "mira", TaskID: id, Note: "again", Args: amp.Args{Next: amp.Redispatch}}, true
 		case amp.StatusApproved:
@@ -164,6 +169,9 @@ func (r *rig) judge(t *amp.Task, rejects int) error {
 	}
 	if two := t.Plan.TwoAdmins(); two != (t.First != nil) || two && (t.First.By != "mira" || t.Approval.By != "jan") {
 		return fmt.Errorf("%s: two admins %v, approved by %+v and %+v", t.ID, two, t.First, t.Approval)
+	}
+	if r.edits && (t.Plan.Author != "mira" || t.Plan.Revision != 2 || t.Approval.Hash != t.Plan.Hash) {
+		return fmt.Errorf("%s: r%d by %s, approved %+v", t.ID, t.Plan.Revision, t.Plan.Author, t.Approval)
 	}
 	count := map[amp.MessageType]int{}
 	for _, typ := range []amp.MessageType{amp.TaskDispatch, amp.TaskResult, amp.ReviewRequest, amp.ReviewVerdict, amp.EscalationMsg} {

@@ -138,6 +138,8 @@ type rig struct {
 	done    chan error
 	cfg     Config
 	counts  *counts
+	// edits lets the admin of a crash test approve with edits.
+	edits bool
 }
 
 type counts struct {

@@ -77,39 +77,17 @@ func (c *Coordinator) planRecords(t *amp.Task, p *amp.Plan, author string, role 
 	if t.Wish != nil {
 		w = *t.Wish
 	}
-	p.TaskID, p.Author, p.Wish = t.ID, author, w.Text
+	t.Complete(p, author)
 	p.Repo, p.Branch = facts.Root, branchOf(p, w, t.ID)
-	p.BaseBranch, p.BaseCommit = facts.DefaultBranch, facts.Head
-	p.Policy, p.Revision = c.cfg.Policy, 1
-	if t.Plan != nil {
-		p.Revision = t.Plan.Revision + 1
-		if t.Commit != "" { // work exists: it stands on the base that was approved
-			p.BaseBranch, p.BaseCommit = t.Plan.BaseBranch, t.Plan.BaseCommit
-		}
-	}
-	if w.Title != "" {
-		p.Title = w.Title
-	}
-	if p.Title == "" {
-		p.Title, _, _ = strings.Cut(p.Description, "\n")
-	}
-	if w.Risk != "" && riskRank(w.Risk) > riskRank(p.RiskLevel) { // a planner may raise the risk, never lower it
-		p.RiskLevel = w.Risk
-	}
-	for i := range p.Subtasks {
-		if p.Subtasks[i].SubtaskID == "" {
-			p.Subtasks[i].SubtaskID = fmt.Sprintf("%s-S%d", t.ID, i+1)
-		}
+	p.BaseBranch, p.BaseCommit, p.Policy = facts.DefaultBranch, facts.Head, c.cfg.Policy
+	if t.Plan != nil && t.Commit != "" { // work exists: it stands on the base that was approved
+		p.BaseBranch, p.BaseCommit = t.Plan.BaseBranch, t.Plan.BaseCommit
 	}
 	if problems := c.judgePlan(t, p, now); len(problems) > 0 {
 		return nil, problems
 	}
 	p.Hash = p.ContentHash()
 	return []amp.Record{c.record(amp.KindPlan, t.ID, role, author, now, p)}, nil
-}
-
-func riskRank(r amp.RiskLevel) int {
-	return map[amp.RiskLevel]int{amp.Low: 1, amp.Medium: 2, amp.High: 3}[r]
 }
 
 // judgePlan validates a plan by the rules of the dispatch that it will become.

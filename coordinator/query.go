@@ -131,7 +131,7 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 	s := &amp.CoordinatorState{
 		PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Log: c.ownLog(), Slots: c.cfg.Slots,
 		Agents: map[amp.Role][]string{},
-		Roles: map[amp.Role]string{}, UndoMS: c.cfg.Undo.Milliseconds(), AckSec: map[amp.MessageType]int{},
+		Roles:  map[amp.Role]string{}, UndoMS: c.cfg.Undo.Milliseconds(), AckSec: map[amp.MessageType]int{},
 		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()),
 	}
 	for role := range c.cfg.Roles {

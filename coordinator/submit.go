@@ -55,9 +55,12 @@ func (*repeated) Error() string { return "the command was stored before" }
 // resume.
 func (c *Coordinator) survey(ctx context.Context, cmd *amp.Command) (facts amp.RepoFacts, list amp.Check, err error) {
 	switch cmd.Command {
-	case amp.Submit, amp.Revise:
+	case amp.Submit, amp.Revise, amp.Approve:
+		if cmd.Command == amp.Approve && cmd.Args.Plan == nil {
+			return facts, list, nil
+		}
 		repo, branch, known := "", "", amp.Wish{}
-		if cmd.Command == amp.Revise {
+		if cmd.Command != amp.Submit {
 			if known, err = c.wishOf(ctx, cmd.TaskID); err != nil {
 				return facts, list, err
 			}
@@ -117,19 +120,12 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 	if err := c.judgeState(t, cmd); err != nil {
 		return c.refuseCommand(cmd, now, amp.Problem{Rule: amp.RuleExpects, Message: err.Error()})
 	}
-	if p := c.judgeContent(t, cmd); p != nil {
-		return c.refuseCommand(cmd, now, *p)
+	records, problems := c.revision(t, cmd, facts, now)
+	if len(problems) > 0 {
+		return c.refuseCommand(cmd, now, problems...)
 	}
 	if why := blockers(list); why != "" {
 		return c.refuseCommand(cmd, now, amp.Problem{Rule: "checklist", Message: why})
-	}
-	var records []amp.Record
-	if cmd.Command == amp.Revise {
-		plan, problems := c.planRecords(t, cmd.Args.Plan, cmd.By, amp.Admin, facts, now)
-		if len(problems) > 0 {
-			return c.refuseCommand(cmd, now, problems...)
-		}
-		records = plan
 	}
 	if cmd.Args.Undo && slices.Contains(delayed, cmd.Command) {
 		at := now.UTC().Add(c.cfg.Undo)
@@ -146,6 +142,47 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 	if cmd.Command == amp.NoteCommand && cmd.Args.Escalation != "" {
 		records = append(records, c.seen(t, cmd, now))
 	}
+	return records, nil
+}
+
+// revision builds the plan entry of a command that carries one, and judges what the command decides on: of an approval with edits
+// that is the new revision, which must be exactly the content that its admin saw. The approval then names the revision that
+// stands before it in the same append.
+func (c *Coordinator) revision(t *amp.Task, cmd *amp.Command, facts amp.RepoFacts, now time.Time) ([]amp.Record, []amp.Problem) {
+	edited := cmd.Command == amp.Approve && cmd.Args.Plan != nil
+	if !edited {
+		if p := c.judgeContent(t, cmd); p != nil {
+			return nil, []amp.Problem{*p}
+		}
+		if cmd.Command != amp.Revise {
+			return nil, nil
+		}
+	}
+	plan := *cmd.Args.Plan
+	records, problems := c.planRecords(t, &plan, cmd.By, amp.Admin, facts, now)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	given := cmd.Args.Plan.Hash
+	cmd.Args.Plan = &plan
+	if !edited {
+		return records, nil
+	}
+	if plan.Hash != given {
+		return nil, []amp.Problem{{Rule: "expects", Field: "args.plan.hash", Message: fmt.Sprintf(
+			"decided on content %s, but the revision would have %s: base or policy changed meanwhile; send it as a revision first",
+			short(given), short(plan.Hash))}}
+	}
+	next := *t
+	next.Plan, next.First = &plan, nil
+	next.Revision++
+	if err := next.AllowsBy(cmd.Command, cmd.By); err != nil {
+		return nil, []amp.Problem{{Rule: "expects", Message: err.Error()}}
+	}
+	if p := c.judgeContent(&next, cmd); p != nil {
+		return nil, []amp.Problem{*p}
+	}
+	cmd.Expects = &amp.Expects{Status: next.Status, Revision: next.Revision, Hash: plan.Hash}
 	return records, nil
 }
 
