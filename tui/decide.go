@@ -56,7 +56,8 @@ func (e *env) decideThen(p proposal, after func() tea.Cmd) tea.Cmd {
 		d.bound = p.expects(t)
 		if p.Command == amp.Approve && t.Plan != nil {
 			r := e.desk.reading(p.TaskID)
-			d.read, d.unread, d.parts = r.said(t.Plan), r.unread(t.Plan), len(t.Plan.Subtasks)
+			d.unread, d.parts = p.unread(t, r), len(p.about(t).Plan.Subtasks)
+			d.read = r.said(d.parts, len(d.unread))
 		}
 		if p.Command == amp.Resume || p.Command == amp.Unlock {
 			d.list = &checklist{}
@@ -84,7 +85,9 @@ func (d *decision) ask() bar.Ask {
 		a.Off = d.moved(t)
 		return a
 	}
-	a := bar.Ask{Title: p.title(t), Confirm: p.verb(), Off: d.off(t), ActIsSafe: p.Command == amp.StopAll}
+	off := d.off(t)
+	t = p.about(t)
+	a := bar.Ask{Title: p.title(t), Confirm: p.verb(), Off: off, ActIsSafe: p.Command == amp.StopAll}
 	if d.refused != "" {
 		a.Rows = append(a.Rows, bar.Row{Label: "refused", Items: []string{d.refused}})
 	}
@@ -144,7 +147,8 @@ func (d *decision) expects() string {
 	}
 	t := d.e.Board.Task(d.prop.TaskID)
 	if t != nil && t.Plan != nil && d.prop.Command == amp.Approve {
-		return fmt.Sprintf("%s, %s, base %s, refused if r%d appears", d.bound.Status, rev(t), short(t.Plan.BaseCommit), t.Plan.Revision+1)
+		next := map[bool]string{true: "another "}[d.prop.Args.Plan != nil] + fmt.Sprintf("r%d", t.Plan.Revision+1)
+		return fmt.Sprintf("%s, %s, base %s, refused if %s appears", d.bound.Status, rev(t), short(t.Plan.BaseCommit), next)
 	}
 	parts := []string{string(d.bound.Status), fmt.Sprintf("revision %d", d.bound.Revision)}
 	if d.bound.Hash != "" {
@@ -163,7 +167,7 @@ func (d *decision) off(t *amp.Task) string {
 	if why := d.prop.off(d.e); why != "" {
 		return why
 	}
-	if t != nil && d.prop.Command == amp.Approve && t.Plan != nil {
+	if t = d.prop.about(t); t != nil && d.prop.Command == amp.Approve && t.Plan != nil {
 		if why := readGate(t.Plan, d.unread); why != "" {
 			return why
 		}

@@ -14,6 +14,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/tui/theme"
+	"arbiter/tui/ui"
 )
 
 // planText is a plan as a person edits it. What only the coordinator may say is not in it.
@@ -247,18 +248,36 @@ func (p *planPage) edited(m editedMsg) tea.Cmd {
 	return p.propose(plan, func() { e.desk.keep(p.draftKey(), "") })
 }
 
-// propose asks whether an edited plan becomes the next revision, with what it changes.
+// propose asks what becomes of an edited plan: the next revision that waits, or that revision and its approval at once.
 func (p *planPage) propose(plan *amp.Plan, sent func()) tea.Cmd {
-	t := p.task()
+	e, t := p.e, p.task()
+	t.Complete(plan, e.Admin)
+	plan.Hash = plan.ContentHash()
 	changes := planDelta(t.Plan, plan)
 	if len(changes) == 0 {
 		sent()
-		p.e.Toast(theme.Time, "nothing was changed: nothing is sent")
+		e.Toast(theme.Time, "nothing was changed: nothing is sent")
 		return nil
 	}
-	return p.e.decideThen(proposal{Command: amp.Revise, TaskID: p.id, Args: amp.Args{Plan: plan}, Changes: changes}, func() tea.Cmd {
+	revise := proposal{Command: amp.Revise, TaskID: p.id, Args: amp.Args{Plan: plan}, Changes: changes}
+	approve := revise
+	approve.Command = amp.Approve
+	after := func() tea.Cmd {
 		sent()
 		return nil
+	}
+	if whyNot(t, amp.Approve) != "" {
+		return e.decideThen(revise, after)
+	}
+	title := fmt.Sprintf("Your change to %s of %s becomes r%d", rev(t), p.id, plan.Revision)
+	return e.choose(title, []ui.Choice{
+		{ID: "approve", Text: "approve this revision…", Hint: "revision and approval in one step", Off: approve.off(e)},
+		{ID: "revise", Text: "send it as a revision…", Hint: "it waits for an approval of its own", Off: revise.off(e)},
+	}, func(id string) tea.Cmd {
+		if id == "approve" {
+			return e.decideThen(approve, after)
+		}
+		return e.decideThen(revise, after)
 	})
 }
 

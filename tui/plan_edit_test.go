@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/google/go-cmp/cmp"
@@ -28,6 +29,85 @@ func (s *seat) editWith(f func(text string, line int) (string, error)) {
 	})
 }
 
+// asRevision picks, for an edited plan, that it waits for an approval of its own.
+func (s *seat) asRevision() *seat {
+	s.t.Helper()
+	s.WaitFor("send it as a revision…").Press("down", "enter").WaitFor("Revise T-2026-001?")
+	return s
+}
+
+// tui.md 6.3: what was edited is approved in one bar that shows the delta, and the digits are those of what would be stored.
+func TestEdit_approve(t *testing.T) {
+	t.Parallel()
+	s, story := onPlan(t, amp.High)
+	s.editWith(func(text string, _ int) (string, error) {
+		return strings.Replace(text, "Port the callers in internal/dispatch", "Port the callers, one package at a time", 1), nil
+	})
+	s.Press("E").WaitFor("Your change to r1 of T-2026-001 becomes r2").Shows("revision and approval in one step")
+	s.Press("enter").WaitFor("Approve T-2026-001 r2?").Shows("± S2: Port the callers, one package at a time", "you wrote this revision",
+		"awaiting_approval, r1", "refused if another r2 appears", "risk HIGH", "[ Cancel ]")
+	plan := *s.script.Task(story.ID).Plan
+	plan.Subtasks = append([]amp.Subtask{}, plan.Subtasks...)
+	plan.Subtasks[1].Description = "Port the callers, one package at a time"
+	hash := plan.ContentHash()
+	s.arm()
+	s.typeText(hash[len(hash)-4:])
+	s.Press("tab", "enter").WaitFor("runs in 10 s")
+	s.wantCommands("approve")
+	if c := s.last(); c.Args.Plan == nil || c.Args.Plan.Hash != hash || c.Args.Digits != hash[60:] || !c.Args.Undo {
+		t.Fatalf("command = %+v", c)
+	}
+	s.script.Advance(11 * time.Second)
+	s.WaitFor("dispatched")
+	if got := s.script.Task(story.ID); got.Plan.Revision != 2 || got.Plan.Author != "mira" || got.Approval == nil || got.Approval.Hash != hash {
+		t.Errorf("r%d by %s, approved %+v", got.Plan.Revision, got.Plan.Author, got.Approval)
+	}
+	if got := s.draft("plan T-2026-001"); got != "" {
+		t.Errorf("the draft of what was sent is kept: %q", got)
+	}
+}
+
+// A revision that arrives under the bar of an edit closes it like any other; the text is kept.
+func TestEdit_approveMoved(t *testing.T) {
+	t.Parallel()
+	s, story := onPlan(t, amp.Low)
+	s.Press("j", "e").Shows("S2 of T-2026-001")
+	s.typeText(" slowly")
+	s.Press("ctrl+s").WaitFor("approve this revision…").Press("enter").WaitFor("Approve T-2026-001 r2?")
+	s.arm().Press("tab").Shows("[ Approve ]")
+	story.Propose(func(p *amp.Plan) { p.Description = "another way" })
+	s.WaitFor("r2 arrived at").Shows("[ Cancel ]")
+	s.arm().Press("tab", "enter")
+	s.wantCommands("")
+	if got := s.draft("plan T-2026-001 T-2026-001-S2"); !strings.HasSuffix(got, " slowly") {
+		t.Errorf("the words are lost: %q", got)
+	}
+}
+
+// Where two admins must approve, who edits becomes the author: only the revision can be sent.
+func TestEdit_approveTwoAdmins(t *testing.T) {
+	t.Parallel()
+	s, _ := onPlan(t, amp.Low, func(p *amp.Plan) { p.Policy.SecondAdmin = amp.SecondAlways })
+	s.Press("j", "e")
+	s.typeText(" slowly")
+	s.Press("ctrl+s").WaitFor("approve this revision…").Press("enter").Shows("two admins must approve").Hides("[ Cancel ]")
+	s.wantCommands("")
+}
+
+// What the edit did not touch must still have been read.
+func TestEdit_approveUnread(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("This sentence is a part of what must be read before it is approved. ", 12)
+	s, _ := onPlan(t, amp.Medium, func(p *amp.Plan) {
+		p.Subtasks = append([]amp.Subtask{{SubtaskID: "first", Description: long}}, p.Subtasks...)
+	})
+	s.Shows("read 2/3").Press("j", "e")
+	s.typeText(" slowly")
+	s.Press("ctrl+s").WaitFor("approve this revision…").Press("enter").WaitFor("1 subtask unread (S1)")
+	s.arm().Press("tab", "enter")
+	s.wantCommands("")
+}
+
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	s, story := onPlan(t, amp.Low)
@@ -38,7 +118,8 @@ func TestEdit(t *testing.T) {
 		return strings.Replace(text, "Port the callers in internal/dispatch", "Port the callers, one package at a time", 1), nil
 	})
 	before := s.script.Task(story.ID).Plan.Hash
-	s.Press("E").WaitFor("Revise T-2026-001?").Shows("changes   ± S2: Port the callers, one package at a time", "wait for an approval of its own",
+	s.Press("E")
+	s.asRevision().Shows("changes   ± S2: Port the callers, one package at a time", "wait for an approval of its own",
 		"acts at once")
 	s.arm()
 	s.Press("tab", "enter").WaitFor("revise T-2026-001 is entry")
@@ -86,7 +167,8 @@ func TestEdit_wrong(t *testing.T) {
 		return strings.Replace(text, "'tiny'", "'medium'", 1), nil
 	})
 	s.Press("E").WaitFor("risk_level is")
-	s.Press("E").WaitFor("Revise T-2026-001?").Shows("± risk: low → medium")
+	s.Press("E")
+	s.asRevision().Shows("± risk: low → medium")
 	if len(lines) != 2 || lines[1] == 0 {
 		t.Errorf("opened at lines %v, want the second at the error", lines)
 	}
@@ -109,7 +191,8 @@ func TestEditPart(t *testing.T) {
 	s.Press("j", "e").Shows("S2 of T-2026-001", "ctrl+s done")
 	s.typeText(" slowly")
 	s.Press("esc").Hides("ctrl+s done")
-	s.Press("e").Shows("slowly").Press("ctrl+s").WaitFor("Revise T-2026-001?")
+	s.Press("e").Shows("slowly").Press("ctrl+s")
+	s.asRevision()
 	s.Shows("± S2: Port the callers in internal/dispatch slowly")
 	s.arm()
 	s.Press("tab", "enter").WaitFor("is entry")

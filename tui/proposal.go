@@ -178,6 +178,27 @@ func (p *proposal) content(t *amp.Task) (of, hex string) {
 	return "number", strings.ReplaceAll(strings.TrimPrefix(string(t.ID), "T-"), "-", "")
 }
 
+// about is the task as the decision would find it: of an approval with edits, with the edited plan in the place of the present one.
+func (p *proposal) about(t *amp.Task) *amp.Task {
+	if t == nil || p.Command != amp.Approve || p.Args.Plan == nil {
+		return t
+	}
+	next := *t
+	next.Plan, next.First = p.Args.Plan, nil
+	return &next
+}
+
+// unread are the subtasks of what is approved that were not read, in order. What the admin has just written counts as read.
+func (p *proposal) unread(t *amp.Task, r *reading) []string {
+	var out []string
+	for i, s := range p.about(t).Plan.Subtasks {
+		if !r.has(s) && !slices.ContainsFunc(p.Changes, func(ch planChange) bool { return ch.Subtask == i }) {
+			out = append(out, fmt.Sprintf("S%d", i+1))
+		}
+	}
+	return out
+}
+
 // expects is the state that the decision is made on.
 func (p *proposal) expects(t *amp.Task) amp.Expects {
 	x := amp.Expects{Status: t.Status, Revision: t.Revision}
@@ -217,7 +238,7 @@ func (p *proposal) off(e *env) string {
 	if why := p.waits(t); why != "" {
 		return why
 	}
-	return reason(t.AllowsBy(p.Command, e.Admin))
+	return reason(p.about(t).AllowsBy(p.Command, e.Admin))
 }
 
 // waits says that another decision on the task waits for the end of its undo time; only ending the task, and what acts

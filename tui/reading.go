@@ -66,9 +66,8 @@ func (r *reading) unread(p *amp.Plan) []string {
 }
 
 // said is the coverage as the command carries it: "read 5/5 in 3m 12s".
-func (r *reading) said(p *amp.Plan) string {
-	n := len(p.Subtasks)
-	return fmt.Sprintf("read %d/%d in %s", n-len(r.unread(p)), n, span(int(r.spent/time.Second)))
+func (r *reading) said(parts, unread int) string {
+	return fmt.Sprintf("read %d/%d in %s", parts-unread, parts, span(int(r.spent/time.Second)))
 }
 
 // readGate says why a plan of this risk may not be approved yet, "" when it may (AMP-059).

@@ -59,6 +59,32 @@ func judge(t *amp.Task, c *amp.Command) error {
 	return nil
 }
 
+// revise judges a command and completes the plan that it carries, nil when it carries none. An approval with edits decides on the
+// revision that its own append stores.
+func revise(t *amp.Task, c *amp.Command) (*amp.Plan, error) {
+	edited := c.Command == amp.Approve && c.Args.Plan != nil
+	if !edited {
+		if err := judge(t, c); err != nil || c.Command != amp.Revise || c.Args.Plan == nil {
+			return nil, err
+		}
+	}
+	plan := *c.Args.Plan
+	t.Complete(&plan, c.By)
+	plan.Hash = plan.ContentHash()
+	if !edited {
+		return &plan, nil
+	}
+	before := *c
+	before.Command, before.By = amp.Revise, ""
+	if err := judge(t, &before); err != nil {
+		return nil, err
+	}
+	next := *t
+	next.Plan, next.First, next.Revision = &plan, nil, t.Revision+1
+	c.Expects = &amp.Expects{Status: next.Status, Revision: next.Revision, Hash: c.Args.Plan.Hash}
+	return &plan, judge(&next, c)
+}
+
 // due is the record of a command whose undo time is over: carried out, or not because the task moved on.
 func due(t *amp.Task, w amp.Waiting) amp.Check {
 	k := amp.Check{

@@ -253,8 +253,12 @@ func (s *Script) Submit(ctx context.Context, c amp.Command) (amp.Entry, error) {
 		}
 	}
 	if t := s.board.Tasks[c.TaskID]; t != nil {
-		if err := judge(t, &c); err != nil {
+		plan, err := revise(t, &c)
+		if err != nil {
 			return amp.Entry{}, err
+		}
+		if plan != nil {
+			s.append(amp.KindPlan, c.TaskID, amp.Admin, c.By, amp.EncodeBody(plan))
 		}
 	}
 	if c.Args.Undo {
