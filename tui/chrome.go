@@ -324,7 +324,11 @@ func (m *model) headText() string {
 // hints are the keys that work now.
 func (m *model) hints(rows int) []ui.KeyHint {
 	if begun := m.keys.Begun(); begun != "" {
-		return []ui.KeyHint{{Key: begun, Text: "… and a key; esc leaves"}}
+		out := []ui.KeyHint{{Key: begun, Text: "…"}}
+		for _, h := range m.keys.Next(m.scopes()...) {
+			out = append(out, ui.KeyHint{Key: action.Display(h.Key, m.env.Theme.Signs.IsASCII()), Text: h.Text})
+		}
+		return append(out, ui.KeyHint{Key: "esc", Text: "leaves"})
 	}
 	if m.sink() != nil {
 		if h, ok := m.nav.top().page.(hinter); ok && m.env.sheet == nil && m.overlay == nil {

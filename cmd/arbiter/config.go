@@ -76,10 +76,11 @@ type repoConfig struct {
 }
 
 type tuiConfig struct {
-	Theme string            `toml:"theme"`
-	Signs string            `toml:"signs"`
-	Mouse *bool             `toml:"mouse"`
-	Keys  map[string]string `toml:"keys"`
+	Theme string `toml:"theme"`
+	Signs string `toml:"signs"`
+	Mouse *bool  `toml:"mouse"`
+	// Keys are the keys of actions by action id; arbiter --keys lists both.
+	Keys keyMap `toml:"keys"`
 	// Export is the folder that exports go to; ~ is the home directory.
 	Export string `toml:"export"`
 }
@@ -262,6 +263,9 @@ func (r repoConfig) validate() error {
 func (t tuiConfig) validate(bad func(string, ...any)) {
 	if !slices.Contains([]string{"", "auto", "dark", "light", "contrast", "mono"}, t.Theme) {
 		bad("tui.theme is %q, want auto, dark, light, contrast or mono", t.Theme)
+	}
+	if _, err := t.Keys.flat(); err != nil {
+		bad("tui.keys: %v", err)
 	}
 	if _, err := exportFolder(t.Export); err != nil {
 		bad("tui.export: %v", err)

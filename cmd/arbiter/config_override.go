@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"arbiter/tui/action"
 )
 
 // envSections are the sections whose scalar keys can be set by variables as ARBITER_POLICY_SLOTS.
@@ -53,7 +55,7 @@ func override(c *config, key, value, where string) error {
 			continue
 		}
 		e := usage("%s names no key of the configuration", where)
-		if best := nearest(part, known); best != "" {
+		if best := action.Nearest(part, known); best != "" {
 			return e.then("Did you mean " + strings.Join(append(slices.Clone(path[:i]), best), ".") + "?")
 		}
 		return e.then("Known here: " + strings.Join(known, ", ") + ".")

@@ -50,7 +50,7 @@ ci_timeout = "10m"
 theme = "dark"
 signs = "ascii"
 mouse = false
-keys = {quit = "Q"}
+keys = {quit = "Q", go.now = ["g n", "f1"]}
 export = "/exports"
 `
 
@@ -81,7 +81,7 @@ func TestConfig_everyKey(t *testing.T) {
 		},
 		Budget: budgetConfig{Wall: duration(2 * time.Hour), Turns: 20},
 		Repo:   repoConfig{Protected: []string{"release/*"}, Checks: [][]string{{"go", "test", "./..."}}, CITimeout: duration(10 * time.Minute)},
-		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: map[string]string{"quit": "Q"}, Export: "/exports"},
+		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: keyMap{"quit": "Q", "go": map[string]any{"now": []any{"g n", "f1"}}}, Export: "/exports"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -133,16 +133,6 @@ func TestOverride_wrong(t *testing.T) {
 		err := override(&c, key, value, "the test")
 		if _, ok := errors.AsType[*usageError](err); !ok {
 			t.Errorf("override %q = %q: %v, want a usage error", key, value, err)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	known := []string{"acks", "argv", "env", "kind", "vendor"}
-	for word, want := range map[string]string{"arg": "argv", "arvg": "argv", "vendr": "vendor", "ack": "acks", "colour": "", "": "env"} {
-		if got := nearest(word, known); got != want && word != "" {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

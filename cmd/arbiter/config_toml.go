@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"arbiter/tui/action"
 )
 
 // decodeTOML reads strictly: an unknown key is an error that names its line and the key that was probably meant.
@@ -51,7 +53,7 @@ func unknownKey(file string, de *toml.DecodeError, v any) string {
 		if open || slices.Contains(known, key[i]) {
 			continue
 		}
-		if best := nearest(key[i], known); best != "" {
+		if best := action.Nearest(key[i], known); best != "" {
 			return text + fmt.Sprintf("; did you mean %s?", strings.Join(append(slices.Clone(key[:i]), best), "."))
 		}
 		return text + "; known here: " + strings.Join(known, ", ")
@@ -86,36 +88,4 @@ func keysAt(t reflect.Type, at []string) (keys []string, open bool) {
 	default: // a value has no keys
 	}
 	return keys, false
-}
-
-// nearest is the word that was probably meant, or "".
-func nearest(word string, known []string) string {
-	best, limit := "", len(word)/3+2
-	for _, k := range known {
-		if d := distance(word, k); d < limit {
-			best, limit = k, d
-		}
-	}
-	return best
-}
-
-// distance is how many letters have to be added, dropped or changed to make a of b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -18,18 +18,23 @@ import (
 type screen struct {
 	plain, readonly bool
 	open            string
+	keys            bool
 }
 
 func screenFlags(c *cobra.Command, a *app) {
 	f := c.Flags()
 	f.BoolVar(&a.screen.plain, "plain", false, "no full screen: plain text")
 	f.BoolVar(&a.screen.readonly, "readonly", false, "no decisions")
+	f.BoolVar(&a.screen.keys, "keys", false, "print every action of the screens and its keys")
 	f.StringVar(&a.screen.open, "open", "", "go straight to a task or entry")
 }
 
 // runScreens is arbiter without a command: it attaches to the coordinator and opens the screens. Without a terminal, or with
 // --plain, it prints how things stand, or the task of --open.
 func (a *app) runScreens(c *cobra.Command, _ []string) error {
+	if a.screen.keys {
+		return a.printKeys()
+	}
 	client, err := a.attach(c.Context())
 	if err != nil {
 		return err
@@ -52,9 +57,9 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	keys := map[string][]string{}
-	for action, key := range cfg.TUI.Keys {
-		keys[action] = strings.Fields(key)
+	keys, err := a.keys(cfg)
+	if err != nil {
+		return err
 	}
 	client.Patience = -1 // the screens show that the connection broke, and try again themselves
 	return tui.Run(c.Context(), tui.Config{

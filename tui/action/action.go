@@ -35,6 +35,9 @@ func (d Danger) String() string {
 	}
 }
 
+// leaves is the action that ctrl+c always stands for.
+const leaves = "app.quit"
+
 // Global is the scope whose actions are valid on every screen.
 const Global = "global"
 
@@ -97,7 +100,7 @@ func (r *Registry) check(a *Action) error {
 		if err := permitted(a, k); err != nil {
 			return err
 		}
-		if other := r.clash(a, k); other != nil {
+		if other := r.clash(a, k, false); other != nil {
 			return fmt.Errorf("key %q is taken by %q", k, other.ID)
 		}
 	}
@@ -111,7 +114,7 @@ func permitted(a *Action, seq string) error {
 		return fmt.Errorf("an empty key")
 	}
 	for k := range strings.SplitSeq(seq, " ") {
-		if k == "ctrl+c" && a.ID != "app.quit" && a.ID != "app.interrupt" {
+		if k == "ctrl+c" && a.ID != leaves && a.ID != "app.interrupt" {
 			return fmt.Errorf("key %q always leaves the program", k)
 		}
 		if a.Danger != None && (len(k) != 1 || k[0] < 'A' || k[0] > 'Z') {
@@ -123,13 +126,16 @@ func permitted(a *Action, seq string) error {
 
 // clash returns the action that a key of a would make ambiguous: the same sequence, or one that begins with the
 // other, in a scope that can be active together with a's.
-func (r *Registry) clash(a *Action, seq string) *Action {
+//
+// In the program's own table a page may hide a key of all screens with its own. In a configuration, strict, a harmless action
+// may neither hide a decision nor be hidden by one: who moves keys about does not have all screens in mind.
+func (r *Registry) clash(a *Action, seq string, strict bool) *Action {
 	for _, o := range r.actions {
 		if o.ID == a.ID || o.Scope != a.Scope && o.Scope != Global && a.Scope != Global {
 			continue
 		}
 		for _, k := range o.Keys {
-			if k == seq && o.Scope == a.Scope {
+			if k == seq && (o.Scope == a.Scope || strict && (o.Danger == None) != (a.Danger == None)) {
 				return o
 			}
 			if k != seq && (strings.HasPrefix(k, seq+" ") || strings.HasPrefix(seq, k+" ")) {

@@ -220,3 +220,13 @@ func TestNormal(t *testing.T) {
 		}
 	}
 }
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	known := []string{"acks", "argv", "env", "kind", "vendor"}
+	for word, want := range map[string]string{"arg": "argv", "arvg": "argv", "vendr": "vendor", "ack": "acks", "colour": "", "": "env"} {
+		if got := Nearest(word, known); got != want && word != "" {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}

@@ -64,17 +64,34 @@ func Display(key string, ascii bool) string {
 	return strings.Join(parts, " ")
 }
 
-// Dump returns the table of all actions as text: scope, keys, id, danger, title; the documentation of the keys.
-func (r *Registry) Dump() string {
+// Row is an action as the documentation of the keys shows it.
+type Row struct {
+	Scope  string   `json:"scope"`
+	ID     string   `json:"id"`
+	Keys   []string `json:"keys"`
+	Danger string   `json:"danger"`
+	Title  string   `json:"title"`
+}
+
+// Table returns all actions in the order of their scopes and registration.
+func (r *Registry) Table() []Row {
+	var out []Row
+	for _, a := range r.In(r.Scopes()...) {
+		out = append(out, Row{a.Scope, a.ID, append([]string{}, a.Keys...), a.Danger.String(), a.Title})
+	}
+	return out
+}
+
+// Dump returns the table of all actions as text: scope, keys, id, danger, title.
+func (r *Registry) Dump() string { return Text(r.Table()) }
+
+// Text returns a table of actions as text.
+func Text(rows []Row) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SCOPE\tKEYS\tID\tDANGER\tTITLE")
-	for _, a := range r.In(r.Scopes()...) {
-		keys := strings.Join(a.Keys, ", ")
-		if keys == "" {
-			keys = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.Scope, keys, a.ID, a.Danger, a.Title)
+	for _, a := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", a.Scope, cmp.Or(strings.Join(a.Keys, ", "), "-"), a.ID, a.Danger, a.Title)
 	}
 	_ = t.Flush() // a strings.Builder takes every write
 	return b.String()

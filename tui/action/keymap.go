@@ -36,17 +36,37 @@ func (r *Registry) Override(keys map[string][]string) []Problem {
 		}
 		wanted := normalAll(keys[id])
 		bad := false
-		for _, k := range wanted {
-			if err := permitted(a, k); err != nil {
-				problems = append(problems, Problem{id, k, err.Error()})
+		for i, k := range wanted {
+			if why := r.refused(a, wanted[:i], k); why != "" {
+				problems = append(problems, Problem{id, k, why})
 				bad = true
 			}
+		}
+		if id == leaves && !slices.Contains(wanted, "ctrl+c") {
+			problems = append(problems, Problem{ID: id, What: `"ctrl+c" always leaves the program: keep it among the keys`})
+			bad = true
 		}
 		if !bad {
 			before[id], a.Keys = a.Keys, wanted
 		}
 	}
 	return append(problems, r.settle(before)...)
+}
+
+// refused says why a key can not be given to an action, "" when it can.
+func (r *Registry) refused(a *Action, before []string, seq string) string {
+	if err := permitted(a, seq); err != nil {
+		return err.Error()
+	}
+	for k := range strings.SplitSeq(seq, " ") {
+		if why := unknownKey(k); why != "" {
+			return why
+		}
+	}
+	if slices.Contains(before, seq) {
+		return "it is there twice"
+	}
+	return ""
 }
 
 // settle takes back, until none is left, overrides that clash with another action.
@@ -67,7 +87,7 @@ func (r *Registry) firstClash(before map[string][]string) (Problem, bool) {
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		a := r.byID[id]
 		for _, k := range a.Keys {
-			if other := r.clash(a, k); other != nil {
+			if other := r.clash(a, k, true); other != nil {
 				return Problem{id, k, fmt.Sprintf("taken by %q", other.ID)}, true
 			}
 		}
@@ -78,10 +98,15 @@ func (r *Registry) firstClash(before map[string][]string) (Problem, bool) {
 // similar names an action whose id looks like the unknown one.
 func (r *Registry) similar(id string) string {
 	_, last, _ := strings.Cut(id, ".")
+	var ids []string
 	for _, a := range r.actions {
-		if last != "" && strings.HasSuffix(a.ID, "."+last) || strings.EqualFold(a.ID, id) {
+		if strings.EqualFold(a.ID, id) || last != "" && strings.HasSuffix(a.ID, "."+last) {
 			return fmt.Sprintf("; did you mean %q?", a.ID)
 		}
+		ids = append(ids, a.ID)
+	}
+	if best := Nearest(id, ids); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return ""
 }

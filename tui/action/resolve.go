@@ -56,5 +56,22 @@ func (r *Resolver) Press(key string, scopes ...string) Result {
 // Begun returns the keys of a sequence that has begun, "" for none.
 func (r *Resolver) Begun() string { return strings.Join(r.keys, " ") }
 
+// Next returns the keys that may follow a sequence that has begun, with what they do, in the order of the scopes.
+func (r *Resolver) Next(scopes ...string) []Hint {
+	begun := r.Begun()
+	if begun == "" {
+		return nil
+	}
+	var out []Hint
+	for _, a := range r.reg.In(scopes...) {
+		for _, k := range a.Keys {
+			if rest, ok := strings.CutPrefix(k, begun+" "); ok && r.reg.why(&a) == "" {
+				out = append(out, Hint{rest, a.short(), a.ID})
+			}
+		}
+	}
+	return out
+}
+
 // Reset forgets a sequence that has begun: for a change of screen.
 func (r *Resolver) Reset() { r.keys = nil }
