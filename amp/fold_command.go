@@ -198,6 +198,7 @@ func (t *Task) resolve(e *Entry, c *Command) {
 		s := &t.Escalations[i]
 		if s.Open() && (c.Args.Escalation == "" || c.Args.Escalation == s.MsgID) {
 			s.Resolution, s.ResolvedBy, s.ResolvedSeq, s.ResolvedAt = c.Command, c.By, e.Seq, e.At
+			s.Decision, s.DecidedAt, s.Next = c.ID, c.At, c.Args.Next
 		}
 	}
 }

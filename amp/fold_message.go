@@ -158,10 +158,11 @@ func sameWords(a, b string) bool {
 }
 
 func (b *Board) foldEscalation(e *Entry, t *Task, m *Message, p *Escalation) {
+	role, agent := t.concerned(p)
 	t.Escalations = append(t.Escalations, EscalationState{
 		MsgID: m.MsgID, Seq: e.Seq, At: e.At, Type: p.EscalationType, Severity: p.Severity, From: m.From,
 		TriggeredBy: p.TriggeredBy, Description: p.Description, Affected: p.AffectedMsgs, Suggested: p.SuggestedActions,
-		Suspended: p.AutoSuspended,
+		Suspended: p.AutoSuspended, Role: role, Agent: agent,
 	})
 	if p.AutoSuspended && t.move(Escalated, e.At) {
 		t.fence()

@@ -259,6 +259,11 @@ const (
 	UnknownEscalation EscalationType = "unknown"
 )
 
+// EscalationTypes are all of them, in the order of the protocol.
+var EscalationTypes = []EscalationType{
+	HallucinationLock, AckTimeoutEsc, BranchViolation, CIFailure, Conflict, HeartbeatTimeout, PermissionDenied, UnknownEscalation,
+}
+
 // Severity is the level of an escalation (AMP-155).
 type Severity string
 

@@ -209,11 +209,15 @@ func parseNumber(s string) (n uint64, ok bool) {
 }
 
 func setTask(_ *searchParser, _ *Filter, s *Search, value string) string {
+	return setTaskID(&s.Tasks, value)
+}
+
+func setTaskID(to *[]TaskID, value string) string {
 	id := TaskID(strings.ToUpper(value))
 	if !id.Valid() {
 		return quoted(value) + " is no task; it is an id such as T-2026-044"
 	}
-	add(&s.Tasks, id)
+	add(to, id)
 	return ""
 }
 

@@ -67,6 +67,9 @@ type EscalationState struct {
 	Affected    []string       `json:"affected_msgs,omitzero"`
 	Suggested   []string       `json:"suggested_actions,omitzero"`
 	Suspended   bool           `json:"auto_suspended"`
+	// Role and Agent are whom it is about, as far as the entries before it tell; empty when it is about no agent.
+	Role  Role   `json:"role,omitzero"`
+	Agent string `json:"agent,omitzero"`
 	// SeenBy is the admin whose ACK says "seen"; it decides nothing.
 	SeenBy string `json:"seen_by,omitzero"`
 	// Resolution is the command that resolved it, empty while it is open.
@@ -74,6 +77,11 @@ type EscalationState struct {
 	ResolvedBy  string      `json:"resolved_by,omitzero"`
 	ResolvedSeq uint64      `json:"resolved_seq,omitzero"`
 	ResolvedAt  time.Time   `json:"resolved_at,omitzero"`
+	// Decision is the id of that command, DecidedAt when it was given, Next its follow-up. ResolvedSeq and ResolvedAt are of the
+	// entry that carried it out, which comes later when there was an undo time or work in git.
+	Decision  string      `json:"decision,omitzero"`
+	DecidedAt time.Time   `json:"decided_at,omitzero"`
+	Next      CommandName `json:"next,omitzero"`
 }
 
 // Open reports whether no command has resolved the escalation.

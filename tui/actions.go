@@ -84,6 +84,7 @@ func (m *model) rootDeeds() []deed {
 	do("up", "start the coordinator", "", 0, m.up).Disabled = m.upOff
 	do("app.messages", "errors of this program, shown again", "", 0, func() tea.Cmd { return e.Go(Place{Kind: KindFailures}) }, "ctrl+o")
 	do("export", "write this view to a file…", "export", 0, m.openExport, "ctrl+e")
+	do("go.escalations", "escalations: every one ever raised", "", 0, func() tea.Cmd { return e.Go(Place{Kind: KindEscalations}) })
 	do("app.redraw", "redraw the screen", "", 0, func() tea.Cmd { return tea.ClearScreen }, "ctrl+l")
 	do("app.suspend", "to the shell; fg comes back", "", 0, func() tea.Cmd { return tea.Suspend }, "ctrl+z")
 	return out

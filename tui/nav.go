@@ -15,19 +15,20 @@ type Kind string
 
 // The kinds of pages.
 const (
-	KindNow        Kind = "now"
-	KindTasks      Kind = "tasks"
-	KindTask       Kind = "task"
-	KindInbox      Kind = "inbox"
-	KindEscalation Kind = "escalation"
-	KindPlans      Kind = "plans"
-	KindPlan       Kind = "plan"
-	KindHistory    Kind = "history"
-	KindAgents     Kind = "agents"
-	KindErrors     Kind = "errors"
-	KindEntry      Kind = "entry"
-	KindText       Kind = "text"
-	KindFailures   Kind = "failures"
+	KindNow         Kind = "now"
+	KindTasks       Kind = "tasks"
+	KindTask        Kind = "task"
+	KindInbox       Kind = "inbox"
+	KindEscalation  Kind = "escalation"
+	KindPlans       Kind = "plans"
+	KindPlan        Kind = "plan"
+	KindHistory     Kind = "history"
+	KindAgents      Kind = "agents"
+	KindErrors      Kind = "errors"
+	KindEntry       Kind = "entry"
+	KindText        Kind = "text"
+	KindFailures    Kind = "failures"
+	KindEscalations Kind = "escalations"
 )
 
 // Place is where a person can be: a kind of page and what it is about. Every place can be opened by its id.
@@ -76,6 +77,7 @@ func kinds() []pageKind {
 		refusalKind(),
 		failureKind(),
 		entryKind(),
+		escalationsKind(),
 		textKind(),
 	}
 }

@@ -145,7 +145,11 @@ func (p *plansPage) line(r planRow, w int, selected bool) ui.Line {
 	}
 	n := len(t.Plan.Subtasks)
 	cells := []ui.Cell{
-		{Text: string(t.ID)}, {Text: rev(t)}, risk, {Text: t.Title}, {Text: t.Plan.Author},
+		{Text: string(t.ID)},
+		{Text: rev(t)},
+		risk,
+		{Text: t.Title},
+		{Text: t.Plan.Author},
 		{Text: fmt.Sprintf("%d/%d", n-len(p.e.desk.reading(r.id).unread(t.Plan)), n), Role: theme.Muted},
 	}
 	if p.two {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	refusalBatch = 100       // entries of one page: a refusal may hold 1 MiB
-	refusalLimit = 20_000    // refusals that are kept to be counted
-	refusalHead  = 2 << 10   // bytes of the raw message that are kept with each
-	refusalRow   = 160       // bytes of a reason that a row shows at most
-	noRule       = "no rule" // of a refusal that names none
+	refusalBatch  = 100       // entries of one page: a refusal may hold 1 MiB
+	refusalLimit  = 20_000    // refusals that are kept to be counted
+	refusalHead   = 2 << 10   // bytes of the raw message that are kept with each
+	refusalReason = 160       // bytes of a reason that a row shows at most
+	noRule        = "no rule" // of a refusal that names none
 )
 
 // refusalItem is one refusal of the journal, light: of the raw bytes only the beginning.
@@ -79,7 +79,7 @@ func refusalsOf(entries []amp.Entry) []refusalItem {
 		it.Raw = slices.Clone(r.Raw[:min(len(r.Raw), refusalHead)])
 		why := it.why()
 		it.match = strings.ToLower(strings.Join([]string{
-			seqName(it.Seq), it.What, it.Actor, string(it.Role), it.rule(), string(it.TaskID), why[:min(len(why), refusalRow)],
+			seqName(it.Seq), it.What, it.Actor, string(it.Role), it.rule(), string(it.TaskID), why[:min(len(why), refusalReason)],
 		}, " "))
 		out = append(out, it)
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 func newEscalation(a *app) *cobra.Command {
-	return group("escalation", "See what went wrong, and decide how it goes on", newEscalationList(a), newEscalationShow(a), newEscalationResolve(a))
+	return group("escalation", "See what went wrong, and decide how it goes on", newEscalationList(a), newEscalationShow(a), newEscalationResolve(a),
+		newEscalationHistory(a))
 }
 
 // escalated is an escalation with its task, as it is printed.

@@ -85,10 +85,15 @@ func (a *app) block(indent, text string) {
 
 // ago says how long before now t was, in one or two units.
 func ago(t, now time.Time) string {
-	d := now.Sub(t)
-	switch {
-	case d < 0:
+	if t.After(now) {
 		return "now"
+	}
+	return span(now.Sub(t))
+}
+
+// span is a time in one or two units.
+func span(d time.Duration) string {
+	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
