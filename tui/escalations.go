@@ -39,7 +39,7 @@ func escalationsKind() pageKind {
 				{Action: task},
 				{Action: here(pastOnly, "only open ones, only decided ones, or all", "open or decided", 11, "f")},
 				{Action: action.Action{
-					ID: "inbox.past", Scope: string(KindInbox), Title: "history: every escalation ever raised", Short: "history", Keys: []string{"h"}, Rank: 22,
+					ID: "inbox.past", Scope: string(KindInbox), Title: "history: every escalation ever raised", Short: "history", Keys: []string{"h"}, Rank: 40,
 				}, Run: open},
 			}
 		},
