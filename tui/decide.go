@@ -92,7 +92,7 @@ func (d *decision) ask() bar.Ask {
 		a.Rows = append(a.Rows, bar.Row{Label: "refused", Items: []string{d.refused}})
 	}
 	if p.Quote != "" {
-		a.Rows = append(a.Rows, bar.Row{Label: "answers", Items: []string{"«" + p.Quote + "»"}})
+		a.Rows = append(a.Rows, bar.Row{Label: "answers", Items: []string{quoted(p.Quote)}})
 	}
 	for _, ch := range p.Changes {
 		a.Rows = append(a.Rows, bar.Row{Label: "changes", Items: []string{ch.Sign + " " + ch.What + ": " + ch.Text}})

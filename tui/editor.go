@@ -84,12 +84,15 @@ func editorCommand(getenv func(string) string, file string, line int) []string {
 // runEditor edits a text and hands the result to done, whose message goes through the program.
 func (e *env) runEditor(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
 	x := &editing{name: name, text: text, line: line}
-	return tea.Exec(x, func(err error) tea.Msg {
-		if errors.Is(err, exec.ErrNotFound) {
-			err = fmt.Errorf("%w; set EDITOR to the editor that you use", err)
-		}
-		return done(x.got, err)
-	})
+	return tea.Exec(x, func(err error) tea.Msg { return done(x.got, editorError(err)) })
+}
+
+// editorError says what to do when there is no such editor.
+func editorError(err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%w; set EDITOR to the editor that you use", err)
+	}
+	return err
 }
 
 // repaint sets the terminal right after another program had it: it has forgotten the mouse and may show anything.

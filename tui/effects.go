@@ -71,9 +71,9 @@ func (p *proposal) first(e *env, t *amp.Task) []string {
 		case p.Args.Option == "":
 			return []string{"hand your words to the agent that waits"}
 		case denies(p.Args.Option):
-			return []string{"answer «" + p.Args.Option + "»: the agent goes on without it"}
+			return []string{"answer " + quoted(p.Args.Option) + ": the agent goes on without it"}
 		}
-		return []string{"answer «" + p.Args.Option + "» to the agent that waits, this once"}
+		return []string{"answer " + quoted(p.Args.Option) + " to the agent that waits, this once"}
 	case amp.RaiseLimit:
 		return raises(t, p.Args.Limits)
 	case amp.NoteCommand:

@@ -94,7 +94,10 @@ func bodyLine[T any](e *amp.Entry, f func(*amp.Entry, *T) line) (line, error) {
 	return l, nil
 }
 
-func quoted(s string) string { return "«" + s + "»" }
+// quoted is somebody else's words in quotation marks, which the words themselves can not close.
+func quoted(s string) string { return "«" + marksInside.Replace(s) + "»" }
+
+var marksInside = strings.NewReplacer("«", "‹", "»", "›")
 
 // short is the beginning of a hash.
 func short(hash string) string {

@@ -317,15 +317,27 @@ func (p *planPage) criteria(c *column, t *amp.Task, changes []planChange) {
 
 // whyRisk are the facts that the risk comes from, as far as the plan says them.
 func (p *planPage) whyRisk(b *ui.Block, t *amp.Task) {
-	pl := t.Plan
-	b.Rule("Why "+string(pl.RiskLevel), "")
-	row := func(loud bool, text string) {
+	b.Rule("Why "+string(t.Plan.RiskLevel), "")
+	for _, r := range riskReasons(t) {
 		sign, role := p.e.Theme.Signs.Dot, theme.Text
-		if loud {
+		if r.loud {
 			sign, role = "!", theme.Time
 		}
-		b.Para(2, p.e.Theme.S(role, sign)+" "+ui.Safe(text))
+		b.Para(2, p.e.Theme.S(role, sign)+" "+ui.Safe(r.text))
 	}
+}
+
+// riskReason is one fact that a risk comes from; a loud one raises it.
+type riskReason struct {
+	loud bool
+	text string
+}
+
+// riskReasons are the facts that the risk of a plan comes from, as far as the plan says them.
+func riskReasons(t *amp.Task) []riskReason {
+	var out []riskReason
+	row := func(loud bool, text string) { out = append(out, riskReason{loud, text}) }
+	pl := t.Plan
 	if t.Wish != nil && t.Wish.Risk != "" && t.Wish.Risk != amp.Low {
 		row(true, "the wish asks for at least "+string(t.Wish.Risk))
 	}
@@ -340,7 +352,8 @@ func (p *planPage) whyRisk(b *ui.Block, t *amp.Task) {
 	if len(pl.Checks) == 0 {
 		row(false, "no checks of its own: those of the repository run")
 	}
-	row(false, ui.Safe(pl.Author)+" chose "+string(pl.RiskLevel)+"; a planner may raise the risk of the wish, never lower it")
+	row(false, pl.Author+" chose "+string(pl.RiskLevel)+"; a planner may raise the risk of the wish, never lower it")
+	return out
 }
 
 // removalWord is a word of a text that speaks of taking something away, "" for none.

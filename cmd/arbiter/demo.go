@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"arbiter/cmd/arbiter/demo"
+	uiterm "arbiter/tui/term"
 )
 
 // demoFlags are what arbiter demo is told.
 type demoFlags struct {
-	headless, keep bool
-	pace           time.Duration
+	headless, keep, plain bool
+	pace                  time.Duration
 }
 
 // newDemo runs the whole loop on a throw-away repository.
@@ -32,13 +33,15 @@ func newDemo(a *app) *cobra.Command {
 			"--headless, it decides by itself, prints what came of it and exits 0 only if every scenario ended as it should.",
 		Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			if !f.headless && !a.json && a.onScreen() {
-				return a.demoScreens(c.Context(), f)
+			plain := f.plain || a.onScreen() && uiterm.Detect(os.Getenv).Plain
+			if !f.headless && !a.json && (plain || a.onScreen()) {
+				return a.demoScreens(c.Context(), f, plain)
 			}
 			return a.demoHeadless(c.Context(), f)
 		}),
 	}
 	c.Flags().BoolVar(&f.headless, "headless", false, "no screens: the demo decides by itself")
+	c.Flags().BoolVar(&f.plain, "plain", false, "no full screen: sentences and numbered choices, also through a pipe")
 	c.Flags().BoolVar(&f.keep, "keep", false, "keep the repository and the journal, and say where")
 	c.Flags().DurationVar(&f.pace, "pace", 0, "how long each step of an agent takes at least (default 1.2s on screens, 0 without)")
 	return c

@@ -16,8 +16,11 @@ const (
 	wishPace = 4 * time.Second
 )
 
-// demoScreens runs the demo with the person at the terminal as its admin.
-func (a *app) demoScreens(ctx context.Context, f demoFlags) (err error) {
+// demoScreens runs the demo with the person at the terminal as its admin: on screens, or in sentences.
+func (a *app) demoScreens(ctx context.Context, f demoFlags, plain bool) (err error) {
+	if plain {
+		ctx = context.WithoutCancel(ctx) // an interrupt cancels a question
+	}
 	if f.pace == 0 {
 		f.pace = demoPace
 	}
@@ -31,9 +34,12 @@ func (a *app) demoScreens(ctx context.Context, f demoFlags) (err error) {
 	go func() { done <- d.Run(run) }()
 	wishes := make(chan error, 1)
 	go func() { wishes <- makeWishes(run, d, osUser()) }()
-	err = tui.Run(ctx, tui.Config{
-		Session: d, Admin: osUser(), Mouse: true, Version: version(), Hint: demo.Hint, Explain: explained,
-	})
+	screens := tui.Config{Session: d, Admin: osUser(), Mouse: true, Version: version(), Hint: demo.Hint, Explain: explained}
+	if plain {
+		err = a.runPlain(ctx, screens)
+	} else {
+		err = tui.Run(ctx, screens)
+	}
 	stop()
 	if wished := <-wishes; !errors.Is(wished, context.Canceled) {
 		err = errors.Join(err, wished)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"arbiter/tui"
+	"arbiter/tui/term"
 )
 
 // screen is what the flags of arbiter without a command say.
@@ -23,14 +24,15 @@ type screen struct {
 
 func screenFlags(c *cobra.Command, a *app) {
 	f := c.Flags()
-	f.BoolVar(&a.screen.plain, "plain", false, "no full screen: plain text")
+	f.BoolVar(&a.screen.plain, "plain", false, "no full screen: sentences and numbered choices, also through a pipe")
 	f.BoolVar(&a.screen.readonly, "readonly", false, "no decisions")
 	f.BoolVar(&a.screen.keys, "keys", false, "print every action of the screens and its keys")
 	f.StringVar(&a.screen.open, "open", "", "go straight to a task or entry")
 }
 
-// runScreens is arbiter without a command: it attaches to the coordinator and opens the screens. Without a terminal, or with
-// --plain, it prints how things stand, or the task of --open.
+// runScreens is arbiter without a command: it attaches to the coordinator and opens the screens. With --plain, or on a terminal that
+// can not move its cursor, it asks and answers in sentences instead. Without a terminal it prints how things stand, or the task of
+// --open.
 func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if a.screen.keys {
 		return a.printKeys()
@@ -39,7 +41,8 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if a.screen.plain || a.json || !a.onScreen() || os.Getenv("TERM") == "dumb" {
+	plain := a.screen.plain || a.onScreen() && term.Detect(os.Getenv).Plain
+	if a.json || !plain && !a.onScreen() {
 		if a.screen.open != "" {
 			return a.showTask(c.Context(), a.screen.open, 12)
 		}
@@ -62,11 +65,20 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 		return err
 	}
 	client.Patience = -1 // the screens show that the connection broke, and try again themselves
-	return tui.Run(c.Context(), tui.Config{
+	screens := tui.Config{
 		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.Theme,
 		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
 		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
-	})
+	}
+	if plain {
+		return a.runPlain(c.Context(), screens)
+	}
+	return tui.Run(c.Context(), screens)
+}
+
+// runPlain is the interface in sentences. It takes interrupts itself: the first one cancels a question, not the program.
+func (a *app) runPlain(ctx context.Context, cfg tui.Config) error {
+	return tui.RunPlain(context.WithoutCancel(ctx), cfg, a.stdin, a.stdout)
 }
 
 // exportFolder is where exports of the screens go: the configured folder, that of documents, or the home directory. The current

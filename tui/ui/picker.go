@@ -70,6 +70,9 @@ func (p *Picker) SetChoices(choices []Choice) {
 	}
 }
 
+// All returns every choice, whatever was typed.
+func (p *Picker) All() []Choice { return p.all }
+
 // Query returns what was typed.
 func (p *Picker) Query() string { return p.query.Text() }
 

@@ -62,6 +62,13 @@ func (t *Toasts) Next() (at time.Time, ok bool) {
 // Clear removes all toasts.
 func (t *Toasts) Clear() { t.all = nil }
 
+// Take returns all toasts, the newest last, and removes them: for who says them in another way.
+func (t *Toasts) Take() []Toast {
+	all := t.all
+	t.all = nil
+	return all
+}
+
 // Draw overlays the toasts on the frame, at the right, above row bottom.
 func (t *Toasts) Draw(f *Frame, bottom int) {
 	y := bottom - len(t.all)

@@ -114,10 +114,47 @@ func (a *Ask) undecidable() string {
 	return ""
 }
 
+// Missing returns the first condition that is open with this text and these typed digits or phrase, "" when the decision may
+// be confirmed.
+func (a *Ask) Missing(text, typed string) string {
+	switch {
+	case a.undecidable() != "":
+		return a.undecidable()
+	case a.Text != "" && a.Required && strings.TrimSpace(text) == "":
+		return strings.ToLower(a.Text) + " is required"
+	case a.phrase() != "" && typed != a.phrase():
+		return a.Typed()
+	case a.digits() != "" && len(typed) < 4:
+		return a.Typed()
+	case a.digits() != "" && typed != a.digits():
+		return "the digits are not those of " + a.What()
+	}
+	return ""
+}
+
+// Typed says what must be typed besides the text, "" for nothing.
+func (a *Ask) Typed() string {
+	switch {
+	case a.phrase() != "":
+		return "type: " + a.phrase()
+	case a.digits() != "":
+		return "type the last four digits of " + a.What()
+	}
+	return ""
+}
+
+// What names the content: "content", "commit".
+func (a *Ask) What() string {
+	if a.Of == "" {
+		return "content"
+	}
+	return a.Of
+}
+
 // MaxBatch is the largest number of decisions in one batch.
 const MaxBatch = 10
 
-// equal reports whether both asks show the same.
-func (a *Ask) equal(o *Ask) bool {
+// Equal reports whether both asks show the same.
+func (a *Ask) Equal(o *Ask) bool {
 	return fmt.Sprintf("%#v", *a) == fmt.Sprintf("%#v", *o)
 }

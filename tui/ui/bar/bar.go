@@ -96,7 +96,7 @@ func (b *Bar) Ask() Ask { return clone(b.ask) }
 // back to the safe button, typed digits fall, the delay starts again. The text is kept.
 func (b *Bar) Update(ask Ask, now time.Time) bool {
 	ask = clone(ask)
-	if b.ask.equal(&ask) {
+	if b.ask.Equal(&ask) {
 		return false
 	}
 	b.offset, b.seenTo, b.unseen = 0, 0, 0
@@ -127,23 +127,8 @@ func (b *Bar) missing() string {
 		return b.ask.undecidable()
 	case b.unseen > 0:
 		return fmt.Sprintf("%d rows were not on the screen yet: down shows them", b.unseen)
-	case b.ask.Text != "" && b.ask.Required && !b.field.Filled():
-		return strings.ToLower(b.ask.Text) + " is required"
-	case b.ask.phrase() != "" && b.typed != b.ask.phrase():
-		return "type: " + b.ask.phrase()
-	case b.ask.digits() != "" && len(b.typed) < 4:
-		return "type the last four digits of " + b.of()
-	case b.ask.digits() != "" && b.typed != b.ask.digits():
-		return "the digits are not those of " + b.of()
 	}
-	return ""
-}
-
-func (b *Bar) of() string {
-	if b.ask.Of == "" {
-		return "content"
-	}
-	return b.ask.Of
+	return b.ask.Missing(b.field.Text(), b.typed)
 }
 
 // Mouse swallows a click or wheel: nothing in the bar reacts to the mouse.

@@ -77,7 +77,7 @@ func (b *Bar) facts(th *theme.Theme, w int) *ui.Block {
 		out.Field(labelWidth, ui.Safe(r.Label), packed(items, " "+th.Signs.Dot+" ", w-labelWidth-3))
 	}
 	if b.ask.Content != "" {
-		out.Field(labelWidth, b.of(), grouped(ui.Safe(b.ask.Content)))
+		out.Field(labelWidth, b.ask.What(), grouped(ui.Safe(b.ask.Content)))
 	}
 	return out
 }
@@ -206,9 +206,9 @@ func (b *Bar) demand(th *theme.Theme) string {
 		return risk + ": type " + th.S(theme.Strong, ui.Safe(b.ask.phrase())) + "   " + th.S(role, text)
 	case b.ask.digits() != "":
 		if b.ask.Risk != High { // the deed asks for it, whatever the risk of the plan
-			return th.S(theme.Danger, "  type the last four digits of "+b.of()) + "   " + typed(4)
+			return th.S(theme.Danger, "  type the last four digits of "+b.ask.What()) + "   " + typed(4)
 		}
-		return th.S(theme.Danger, risk) + ": type the last four digits of " + b.of() + "   " + typed(4)
+		return th.S(theme.Danger, risk) + ": type the last four digits of " + b.ask.What() + "   " + typed(4)
 	default:
 		return risk
 	}
