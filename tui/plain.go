@@ -81,6 +81,7 @@ type plain struct {
 	interrupted      bool         // the last question was left by an interrupt
 	done             chan tea.Msg // results of commands
 	flying           int          // commands whose result is not there yet
+	due              uint64       // the entry of one's own that the board must hold before anything else is said
 	wg               sync.WaitGroup
 
 	way   []room
@@ -325,12 +326,12 @@ func (p *plain) sure(verb, word string, r bar.Risk) (bool, error) {
 // settle waits for the commands that are on their way, as long as a person would.
 func (p *plain) settle() {
 	p.catchUp()
-	if p.flying == 0 {
+	if !p.pending() {
 		return
 	}
 	patience := time.NewTimer(pastPatience)
 	defer patience.Stop()
-	for p.flying > 0 && !p.over {
+	for p.pending() && !p.over {
 		select {
 		case msg := <-p.m.pump.out:
 			p.take(msg)
@@ -344,6 +345,7 @@ func (p *plain) settle() {
 			}
 			return
 		case <-patience.C:
+			p.due = 0
 			if p.e.busy == nil {
 				return
 			}
@@ -356,6 +358,9 @@ func (p *plain) settle() {
 		}
 	}
 }
+
+// pending reports whether an answer is still to come, or the entry that it named.
+func (p *plain) pending() bool { return p.flying > 0 || p.due > p.e.Board.Head.Seq && p.e.Conn.phase == live }
 
 // catchUp takes what has come already.
 func (p *plain) catchUp() {
@@ -402,7 +407,7 @@ func (p *plain) take(msg tea.Msg) {
 		p.over = true
 	case syncedMsg:
 		p.launch(p.m.synchronise(msg))
-		p.news.synced(p)
+		p.news.synced(p, msg.why)
 	case batchMsg:
 		head := e.Board.Head.Seq
 		p.launch(p.m.fold(msg))
@@ -412,6 +417,11 @@ func (p *plain) take(msg tea.Msg) {
 		p.m.connected(connState(msg))
 	case pagedMsg:
 		msg.take()
+	case endedMsg:
+		if s, ok := msg.msg.(submittedMsg); ok && s.err == nil {
+			p.due = s.entry.Seq
+		}
+		p.launch(p.m.route(msg))
 	default:
 		p.launch(p.m.route(msg))
 	}

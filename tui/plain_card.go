@@ -36,7 +36,7 @@ func (r *cardRoom) tell(p *plain) {
 		p.tellFailed(&n, t)
 	case NeedPlan:
 	}
-	p.say("If nobody decides: %s.", idleWords(&n, t))
+	p.say("If nobody decides: %s.", p.e.idle(&n, t))
 	p.tellWaiting()
 }
 
@@ -49,7 +49,7 @@ func (p *plain) tellEscalation(n *need, t *amp.Task) {
 	if s.TriggeredBy != s.From {
 		from += ", triggered by " + string(s.TriggeredBy)
 	}
-	p.say("%s. Executor %s, reviewer %s.", from, agentOf(t, amp.Executor), agentOf(t, amp.Reviewer))
+	p.say("%s. Executor %s, reviewer %s.", from, p.e.agentOf(t, amp.Executor), p.e.agentOf(t, amp.Reviewer))
 	if n.Quoted {
 		p.quote("It says:", s.Description, 0)
 	}
@@ -74,10 +74,10 @@ func (p *plain) tellEscalation(n *need, t *amp.Task) {
 		p.say("It is not proven yet that every process is gone.")
 	}
 	if snap, ok := f.snapshots[s.MsgID]; ok {
-		p.say("When it was raised: status %s, rejected %s.", statusWords(snap.TaskStatus), count(snap.RejectCount, "time"))
+		p.say("When it was raised: status %s, rejected %s.", statusWords(snap.TaskStatus), counted(snap.RejectCount, "time"))
 	}
 	if t.Late > 0 {
-		p.say("%s of older epochs came since: kept, not acted on.", capital(count(t.Late, "report")))
+		p.say("%s of older epochs came since: kept, not acted on.", capital(counted(t.Late, "report")))
 	}
 }
 
@@ -238,7 +238,7 @@ func (p *plain) tellQuestion(n *need, t *amp.Task) {
 	if q.Expires != nil {
 		p.say("The question ends %s; silence is never a yes.", p.until(*q.Expires))
 	}
-	spent := count(t.Spent.Turns, "turn") + " and " + span(t.Spent.WallSec) + " of work so far"
+	spent := counted(t.Spent.Turns, "turn") + " and " + span(t.Spent.WallSec) + " of work so far"
 	if b := budgetOf(t.Limits); b != "" {
 		spent += ", bound to " + b
 	}

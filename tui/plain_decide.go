@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -58,7 +57,7 @@ func (p *plain) choose(c *chooser) error {
 		p.item(len(on), sentence(text))
 	}
 	if len(off) > 0 {
-		p.say("%s off now; off says why.", capital(count(len(off), "more choice")+map[bool]string{true: " is", false: " are"}[len(off) == 1]))
+		p.say("%s off now; off says why.", capital(counted(len(off), "more choice")+map[bool]string{true: " is", false: " are"}[len(off) == 1]))
 	}
 	for {
 		answer, err := p.ask("Which one? An empty line chooses none:")
@@ -329,7 +328,7 @@ func (p *plain) restage(d *decision) error {
 // edit runs the person's editor on a text, for the pages of the model. Nobody reads the input meanwhile: no question is open.
 func (p *plain) edit(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
 	in, out := term.Standard()
-	x := &editing{name: name, text: text, line: line, stdin: in, stdout: out, stderr: os.Stderr}
+	x := &editing{name: name, text: text, line: line, stdin: in, stdout: out, stderr: out}
 	if !p.terminal { // an editor must not take the answers of a pipe for its own
 		x.stdin, x.stdout = nil, io.Discard
 	}

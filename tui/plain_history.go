@@ -174,7 +174,7 @@ func (r *diffRoom) tell(p *plain) {
 		return
 	}
 	r.lines = diffWords(page.Text)
-	p.say("Diff of %s, %s.", r.id, count(len(r.lines), "line"))
+	p.say("Diff of %s, %s.", r.id, counted(len(r.lines), "line"))
 }
 
 // diffWords is a unified diff with a word before each line for its sign.

@@ -24,7 +24,7 @@ func (*menuRoom) tell(p *plain) {
 	case 1:
 		p.say("One thing waits for you: %s.", p.needCounts())
 	default:
-		p.say("%s wait for you: %s.", capital(count(n, "thing")), p.needCounts())
+		p.say("%s wait for you: %s.", capital(counted(n, "thing")), p.needCounts())
 	}
 	p.say("%s", p.taskCounts())
 	p.tellWaiting()
@@ -33,7 +33,7 @@ func (*menuRoom) tell(p *plain) {
 // taskCounts is how the tasks stand.
 func (p *plain) taskCounts() string {
 	x := p.e.Index
-	out := capital(count(len(p.e.Board.Order), "task"))
+	out := capital(counted(len(p.e.Board.Order), "task"))
 	sep := ": "
 	for _, c := range []struct {
 		n    int
@@ -82,7 +82,7 @@ func (p *plain) needCounts() string {
 		case n > 1 && k.kind == NeedFailed:
 			parts = append(parts, fmt.Sprintf("%d decisions not carried out", n))
 		case n > 0:
-			parts = append(parts, count(n, k.word))
+			parts = append(parts, counted(n, k.word))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -138,7 +138,7 @@ func (r *needsRoom) tell(p *plain) {
 		p.say("%s: nothing waits. What is stuck comes here by itself.", name)
 		return
 	}
-	p.say("%s, %s, the gravest first. A number opens one.", name, count(n, "item"))
+	p.say("%s, %s, the gravest first. A number opens one.", name, counted(n, "item"))
 }
 
 func (r *needsRoom) choices(p *plain) []way {
@@ -194,7 +194,7 @@ func (*agentsRoom) tell(p *plain) {
 		return
 	}
 	if s := p.e.State; s != nil && s.Slots > 0 {
-		p.say("Agents: %s, %d of %d turns at work.", count(len(all), "agent"), len(p.e.Index.Running), s.Slots)
+		p.say("Agents: %s, %d of %d turns at work.", counted(len(all), "agent"), len(p.e.Index.Running), s.Slots)
 	}
 	for _, a := range all {
 		if a.turns == 0 {
@@ -205,7 +205,7 @@ func (*agentsRoom) tell(p *plain) {
 		if p.e.Now.Sub(a.last) >= watchAfter {
 			watch = ", worth a look"
 		}
-		p.say("%s has %s at work; the longest silence began %s%s.", a.name, count(a.turns, "turn"), p.ago(a.last), watch)
+		p.say("%s has %s at work; the longest silence began %s%s.", a.name, counted(a.turns, "turn"), p.ago(a.last), watch)
 	}
 }
 

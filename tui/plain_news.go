@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"arbiter/amp"
@@ -24,13 +25,16 @@ func newNews() news {
 }
 
 // synced takes a whole board: what it holds is no news at the start.
-func (n *news) synced(p *plain) {
+func (n *news) synced(p *plain, why string) {
 	for _, id := range p.e.Board.Order {
 		if _, known := n.told[id]; known {
 			n.touch(id)
 			continue
 		}
 		n.told[id] = p.e.Board.Task(id).Status
+	}
+	if why != "" {
+		n.facts = append(n.facts, sentence("the board was read anew: "+why))
 	}
 	if len(n.known) == 0 {
 		for i := range p.e.Index.Needs {
@@ -125,9 +129,14 @@ func (p *plain) tellNews() {
 	n := &p.news
 	all := append(p.said, n.facts...)
 	p.said, n.facts = nil, nil
+	var needs []string
 	for _, id := range n.tasks {
 		t := p.task(id)
 		if t == nil {
+			continue
+		}
+		if slices.ContainsFunc(p.e.Index.Needs, func(need need) bool { return need.TaskID == id && !n.known[need.ID] }) {
+			n.told[id] = t.Status // what waits for a person says it too
 			continue
 		}
 		if was, known := n.told[id]; !known || was != t.Status {
@@ -142,15 +151,16 @@ func (p *plain) tellNews() {
 		need := &p.e.Index.Needs[i]
 		now[need.ID] = true
 		if !n.known[need.ID] {
-			all = append(all, "New for you: "+p.needWords(need))
+			needs = append(needs, "New for you: "+p.needWords(need))
 		}
 	}
 	n.known = now
+	all = append(needs, all...)
 	if len(all) > atOnce {
 		n.rest = append(n.rest, all[atOnce:]...)
 		const kept = 200
 		n.rest = n.rest[max(len(n.rest)-kept, 0):]
-		all = append(all[:atOnce:atOnce], capital(count(len(n.rest), "more change"))+"; news says them.")
+		all = append(all[:atOnce:atOnce], capital(counted(len(n.rest), "more change"))+"; news says them.")
 	}
 	for _, s := range all {
 		p.say("%s", s)
@@ -169,6 +179,6 @@ func (n *news) tellRest(p *plain) {
 		p.say("%s", s)
 	}
 	if len(n.rest) > 0 {
-		p.say("%s; news says them.", capital(count(len(n.rest), "more change")))
+		p.say("%s; news says them.", capital(counted(len(n.rest), "more change")))
 	}
 }

@@ -42,7 +42,7 @@ func (r *planRoom) tell(p *plain) {
 	for _, s := range pl.Subtasks {
 		lines += s.EstimatedLines
 	}
-	p.say("By %s, %s, about %d lines.", pl.Author, count(len(pl.Subtasks), "subtask"), lines)
+	p.say("By %s, %s, about %d lines.", pl.Author, counted(len(pl.Subtasks), "subtask"), lines)
 	r.tellRisk(p, t)
 	r.tellDelta(p, t)
 	r.tellContract(p, pl)
@@ -87,7 +87,7 @@ func (r *planRoom) tellDelta(p *plain, t *amp.Task) {
 		p.say("From revision %d to %d nothing that an approval binds has changed.", from.Revision, t.Plan.Revision)
 		return
 	}
-	p.say("From revision %d to %d, %s:", from.Revision, t.Plan.Revision, count(len(changes), "change"))
+	p.say("From revision %d to %d, %s:", from.Revision, t.Plan.Revision, counted(len(changes), "change"))
 	for _, ch := range changes {
 		p.quote(fmt.Sprintf("%s, %s:", map[string]string{"+": "Added", "−": "Taken away"}[ch.Sign]+map[bool]string{true: "Changed"}[ch.Sign == "±"], ch.What), ch.Text, 0)
 	}
@@ -134,7 +134,7 @@ func quotedAll(list []string) string {
 func (r *planRoom) tellSubtasks(p *plain, t *amp.Task) {
 	read := p.e.desk.reading(r.id)
 	read.look(p.e.Now)
-	p.say("Executor %s, reviewer %s.", agentOf(t, amp.Executor), agentOf(t, amp.Reviewer))
+	p.say("Executor %s, reviewer %s.", p.e.agentOf(t, amp.Executor), p.e.agentOf(t, amp.Reviewer))
 	if t.Plan.RiskLevel != amp.Low {
 		n := len(t.Plan.Subtasks)
 		p.say("The subtasks are read out one by one before you can approve: %d of %d heard.", n-len(read.unread(t.Plan)), n)
@@ -159,7 +159,7 @@ func (r *planRoom) choices(p *plain) []way {
 		approve.off = prop.off(p.e)
 		approve.do = func() error { return r.approve(p) }
 		if n := len(p.e.desk.reading(r.id).unread(t.Plan)); n > 0 && t.Plan.RiskLevel != amp.Low {
-			approve.text = fmt.Sprintf("Approve: %s to hear first.", count(n, "subtask"))
+			approve.text = fmt.Sprintf("Approve: %s to hear first.", counted(n, "subtask"))
 		}
 		out = append(out, approve, p.action(planReject), p.action(planEdit), way{
 			text: "Hear the subtasks one by one.", do: func() error { _, err := r.read(p, true); return err },
@@ -204,7 +204,7 @@ func (r *planRoom) read(p *plain, all bool) (whole bool, err error) {
 			continue
 		case i >= len(t.Plan.Subtasks):
 			if n := len(read.unread(t.Plan)); n > 0 {
-				p.say("%s left to hear.", capital(count(n, "subtask"))+map[bool]string{true: " is", false: " are"}[n == 1])
+				p.say("%s left to hear.", capital(counted(n, "subtask"))+map[bool]string{true: " is", false: " are"}[n == 1])
 				return false, nil
 			}
 			p.say("Every subtask was heard.")

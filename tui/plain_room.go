@@ -55,7 +55,7 @@ func (p *plain) offer(r room) {
 		p.say("%d to %d of %d%s.", p.from+1, end, len(on), map[bool]string{true: "; m for more", false: ""}[end < len(on)])
 	}
 	if n := len(all) - len(on); n > 0 {
-		p.say("%s off now; off says why.", capital(count(n, "more choice")+map[bool]string{true: " is", false: " are"}[n == 1]))
+		p.say("%s off now; off says why.", capital(counted(n, "more choice")+map[bool]string{true: " is", false: " are"}[n == 1]))
 	}
 }
 
@@ -101,6 +101,8 @@ func (p *plain) obey(r room, answer string) error {
 		return p.do(func() error { return p.act("stop-all") })
 	case "thaw":
 		return p.do(func() error { return p.act("thaw") })
+	case "up":
+		return p.do(func() error { return p.act("up") })
 	case "readonly", "!":
 		return p.do(func() error { return p.act("app.readonly") })
 	case "show", "open":

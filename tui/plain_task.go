@@ -26,7 +26,7 @@ func (r *taskRoom) tell(p *plain) {
 	if pl := t.Plan; pl != nil {
 		p.say("Branch: %s, from %s at %s.", quoted(pl.Branch), quoted(pl.BaseBranch), short(pl.BaseCommit))
 		p.say("Subtask %d of %d, round %d; executor %s, reviewer %s.", min(t.Subtask+1, len(pl.Subtasks)), len(pl.Subtasks), t.Round,
-			agentOf(t, amp.Executor), agentOf(t, amp.Reviewer))
+			p.e.agentOf(t, amp.Executor), p.e.agentOf(t, amp.Reviewer))
 	} else if t.Wish != nil {
 		p.quote("The wish:", t.Wish.Text, 0)
 	}

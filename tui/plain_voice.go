@@ -100,12 +100,12 @@ func (v *voice) quote(head, text string, limit int) {
 	if len(lines) == 1 {
 		v.say("%s %s", head, quoted(lines[0]))
 	} else {
-		v.say("%s %s:", head, count(len(lines)+more, "line"))
+		v.say("%s %s:", head, counted(len(lines)+more, "line"))
 		for _, l := range lines {
 			v.line(hanging, quoted(l))
 		}
 	}
 	if more > 0 {
-		v.say("%s are left out here.", count(more, "more line"))
+		v.say("%s are left out here.", counted(more, "more line"))
 	}
 }

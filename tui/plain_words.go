@@ -12,8 +12,8 @@ import (
 // numbers are said in words up to twelve.
 var numbers = []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
 
-// count is a number of things in words: "no plans", "one plan", "six plans", "52 plans".
-func count(n int, word string) string {
+// counted is a number of things in words: "no plans", "one plan", "six plans", "52 plans".
+func counted(n int, word string) string {
 	w := strconv.Itoa(n)
 	if n >= 0 && n < len(numbers) {
 		w = numbers[n]
@@ -63,13 +63,13 @@ var signWords = strings.NewReplacer(
 func timeWords(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:
-		return count(int(d/time.Second), "second")
+		return counted(int(d/time.Second), "second")
 	case d < 2*time.Hour:
-		return count(int(d/time.Minute), "minute")
+		return counted(int(d/time.Minute), "minute")
 	case d < 48*time.Hour:
-		return count(int(d/time.Hour), "hour")
+		return counted(int(d/time.Hour), "hour")
 	}
-	return count(int(d/(24*time.Hour)), "day")
+	return counted(int(d/(24*time.Hour)), "day")
 }
 
 // ago is how long ago something was.
@@ -127,7 +127,7 @@ func (p *plain) needWords(n *need) string {
 		return spoken(fmt.Sprintf("Not carried out for %s, %s: %s.", n.TaskID, p.ago(n.At), text))
 	case NeedPlan:
 		return fmt.Sprintf("Plan of %s, revision %d, %s risk, %s, %s: %s.", n.TaskID, t.Plan.Revision, t.Plan.RiskLevel,
-			count(len(t.Plan.Subtasks), "subtask"), p.ago(n.At), quoted(t.Plan.Title))
+			counted(len(t.Plan.Subtasks), "subtask"), p.ago(n.At), quoted(t.Plan.Title))
 	}
 	return string(n.TaskID) + ": " + text
 }
@@ -135,7 +135,7 @@ func (p *plain) needWords(n *need) string {
 // taskWords is a task in one sentence.
 func (p *plain) taskWords(t *amp.Task) string {
 	out := fmt.Sprintf("%s is %s: %s", t.ID, statusWords(t.Status), quoted(titleOf(t)))
-	if who := withWhom(t); who != "--" {
+	if who := p.e.withWhom(t); who != "--" {
 		out += ", with " + who
 	}
 	if t.RejectCount > 0 {
