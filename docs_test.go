@@ -68,6 +68,30 @@ func TestDocs_pictures(t *testing.T) {
 	}
 }
 
+// The fields of a search in the guide are those of the program.
+func TestDocs_searchFields(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("<!-- search fields -->\n| field | takes | finds |\n|---|---|---|\n")
+	for _, f := range amp.SearchFields() {
+		takes := f.Takes
+		if len(f.Values) > 0 {
+			takes = "`" + strings.Join(f.Values, "` `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s:` | %s | %s |\n", f.Name, takes, f.About)
+	}
+	b.WriteString("<!-- end of search fields -->")
+	block := regexp.MustCompile(`(?s)<!-- search fields -->.*?<!-- end of search fields -->`)
+	if !block.Match(text) {
+		t.Fatal("docs/guide.md has no fields of a search")
+	}
+	same(t, "docs/guide.md", block.ReplaceAllLiteralString(string(text), b.String()))
+}
+
 // frame is the text of a golden frame, without its styles.
 func frame(t *testing.T, golden string) string {
 	t.Helper()

@@ -2,7 +2,6 @@ package amp
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -352,7 +351,7 @@ func BenchmarkSearchMatch(b *testing.B) {
 	}
 	for b.Loop() {
 		if f.Search.Match(e) {
-			b.Fatal(fmt.Sprint("found"))
+			b.Fatal("it is found")
 		}
 	}
 }

@@ -4,6 +4,10 @@
 // tasks that were touched in the same transaction, and answers after COMMIT returned: what [Log.Append] acknowledged is on the
 // disk (WAL, synchronous=FULL). Reads go through a pool of read-only connections and never wait for the writer.
 //
+// Searches have an index of their own in search.db, a full-text table of [amp.Terms] without the entries. A goroutine follows the
+// journal and fills it; appends and opening never wait for it. The index narrows a search down and [amp.Search.Match] decides; what
+// was appended since is looked through one by one. It is made anew when it is missing, damaged or of another journal.
+//
 // No other code of the process may open, read or copy journal.db, journal.db-wal and journal.db-shm: closing any descriptor of
 // such a file drops the locks of the whole process, and a visitor may then remove the write-ahead log under a running writer.
 // Open file description locks are switched on where the system has them, which covers the database file only. Copies are made by

@@ -167,4 +167,5 @@ func survives(t *testing.T, dir string, acked map[uint64]string) {
 			t.Fatalf("acknowledged %s, stored %s", want, got)
 		}
 	}
+	scanned(t, log, all, "refused -note", "kind:command x", "is:refused round")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"arbiter/amp"
@@ -111,6 +112,23 @@ func (m *machine) forget(r *rapid.T) {
 	}
 }
 
+// search asks both for the same, wherever the index is.
+func (m *machine) search(r *rapid.T) {
+	f := ssottest.Search(m.t, rapid.SampledFrom(ssottest.Searches).Draw(r, "search"))
+	f.Newest, f.Limit = rapid.Bool().Draw(r, "newest"), rapid.IntRange(1, 9).Draw(r, "limit")
+	if rapid.Bool().Draw(r, "behind a page") {
+		f.Before = uint64(rapid.IntRange(1, 40).Draw(r, "before"))
+	}
+	want, err := ssot.Find(m.t.Context(), m.model, f)
+	if err != nil {
+		r.Fatal(err)
+	}
+	got, err := m.log.Find(m.t.Context(), f)
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || d != "" {
+		r.Fatalf("%+v with the index at %d of %d (-memory +store): %v\n%s", f, m.log.Indexed(), len(m.sent), err, d)
+	}
+}
+
 func (m *machine) remember(r *rapid.T) {
 	var err error
 	if m.early, err = m.log.Board(m.t.Context()); err != nil {
@@ -158,7 +176,7 @@ func TestProperty_asMemory(t *testing.T) {
 		m.open(r)
 		r.Repeat(map[string]func(*rapid.T){
 			"append": m.append, "append again": m.append, "append more": m.append, "reopen": m.reopen, "rebuild": m.rebuild,
-			"forget": m.forget, "remember": m.remember, "": m.check,
+			"forget": m.forget, "remember": m.remember, "search": m.search, "search again": m.search, "": m.check,
 		})
 		report, err := m.log.Verify(t.Context(), nil)
 		if err != nil || report.Err("journal") != nil {

@@ -282,7 +282,7 @@ func (s *search) headers(ctx context.Context, p part, n int) ([]uint64, error) {
 			args = append(args, string(k))
 		}
 	}
-	return seqsOf(ctx, s.log.reader, q, args, s.f.Newest, n, "seq")
+	return seqsOf(ctx, s.log.reader, q, args, s.f.Newest, n)
 }
 
 // milliseconds is the first whole millisecond that is not before t: entries have no finer time.
@@ -294,24 +294,27 @@ func milliseconds(t time.Time) int64 {
 	return ms
 }
 
-func seqsOf(ctx context.Context, q querier, text string, args []any, newest bool, n int, by string) (seqs []uint64, err error) {
-	text += " ORDER BY " + by
+func seqsOf(ctx context.Context, q querier, text string, args []any, newest bool, n int) ([]uint64, error) {
+	text += " ORDER BY seq"
 	if newest {
 		text += " DESC"
 	}
 	rows, err := q.QueryContext(ctx, text+" LIMIT ?", append(args, n)...)
+	return scanSeqs(rows, err)
+}
+
+func scanSeqs(rows *sql.Rows, err error) (seqs []uint64, _ error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var seq int64
 		if err := rows.Scan(&seq); err != nil {
-			return nil, err
+			return nil, errors.Join(err, rows.Close())
 		}
 		seqs = append(seqs, uint64(seq))
 	}
-	return seqs, rows.Err()
+	return seqs, errors.Join(rows.Err(), rows.Close())
 }
 
 // takeExact takes candidates that match for certain, but for their time.
@@ -388,7 +391,7 @@ func (s *search) inTime(ctx context.Context, seqs []uint64) ([]uint64, error) {
 	if t := s.f.Search.Until; !t.IsZero() {
 		q, args = q+" AND at < ?", append(args, milliseconds(t))
 	}
-	return seqsOf(ctx, s.log.reader, q, args, s.f.Newest, -1, "seq")
+	return seqsOf(ctx, s.log.reader, q, args, s.f.Newest, -1)
 }
 
 // list is a JSON array for json_each.
@@ -422,6 +425,8 @@ type view struct {
 	tx    *sql.Tx
 	// seq is the last entry in it.
 	seq uint64
+	// ask is prepared when the index is first asked.
+	ask *sql.Stmt
 }
 
 // view opens the index for one search, nil when there is none that can be used.
@@ -458,15 +463,33 @@ func (x *index) view(ctx context.Context) *view {
 	return v
 }
 
-func (v *view) close() error {
+func (v *view) close() (err error) {
 	defer v.index.mu.RUnlock()
-	return v.tx.Rollback()
+	if v.ask != nil {
+		err = v.ask.Close()
+	}
+	return errors.Join(err, v.tx.Rollback())
 }
 
 // seqs asks the full-text index.
 func (v *view) seqs(ctx context.Context, expression string, p part, newest bool, n int) ([]uint64, error) {
-	return seqsOf(ctx, v.tx, "SELECT rowid FROM word WHERE word MATCH ? AND rowid > ? AND rowid < ?",
-		[]any{expression, int64(p.low), int64(p.high)}, newest, n, "rowid")
+	if v.ask == nil {
+		order := " ORDER BY rowid LIMIT ?"
+		if newest {
+			order = " ORDER BY rowid DESC LIMIT ?"
+		}
+		ask, err := v.tx.PrepareContext(context.Background(), "SELECT rowid FROM word WHERE word MATCH ? AND rowid > ? AND rowid < ?"+order)
+		if err != nil {
+			return nil, err
+		}
+		v.ask = ask
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	// A context that can end would be watched by the driver at every step; one block takes a few milliseconds at most.
+	rows, err := v.ask.QueryContext(context.Background(), expression, int64(p.low), int64(p.high), n)
+	return scanSeqs(rows, err)
 }
 
 // during narrows a part down to the spans that have entries of the search's time.

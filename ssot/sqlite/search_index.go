@@ -24,7 +24,7 @@ const (
 	searchVersion = 1
 	// blockBits are those of a block of the index. Every term begins with the number of its block: what a prefix selects is
 	// gathered before the first row is there, so that without blocks a common one would cost as much as the journal is long.
-	blockBits = 15
+	blockBits = 14
 	// spanBits are those of a span of entries whose earliest and latest time are kept.
 	spanBits = 10
 
@@ -175,7 +175,7 @@ func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
 	if err != nil {
 		return err
 	}
-	defer insert.Close()
+	defer func() { err = errors.Join(err, insert.Close()) }()
 	for i, r := range rows {
 		if _, err := insert.ExecContext(ctx, int64(page[i].Seq), r); err != nil {
 			return err

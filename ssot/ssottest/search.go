@@ -101,7 +101,7 @@ func paged(t testing.TB, log ssot.Log, f amp.Filter, want []uint64) (got []uint6
 			return nil, err
 		}
 		if d := cmp.Diff(read, found.Entries); d != "" {
-			return nil, fmt.Errorf("Find is not Read:\n%s", d)
+			return nil, fmt.Errorf("what Find answers is not what Read does:\n%s", d)
 		}
 		left := len(want) - len(got)
 		if found.More != (left > len(read)) || found.Count > left || !found.Capped && found.Count != left || found.Count < len(read) {

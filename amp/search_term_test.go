@@ -1,0 +1,107 @@
+package amp
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// selected reports what an index says of a search: whether the terms of an entry fulfil its clauses.
+func selected(s *Search, e *Entry) (found, exact bool) {
+	terms := Terms(e)
+	has := func(t Term) bool {
+		return slices.ContainsFunc(terms, func(have string) bool { return have == t.Text || t.Prefix && strings.HasPrefix(have, t.Text) })
+	}
+	all, without, exact := s.Clauses()
+	for _, c := range all {
+		if !slices.ContainsFunc(c, has) {
+			return false, exact
+		}
+	}
+	return !slices.ContainsFunc(without, has), exact
+}
+
+// An index never loses an entry that matches, and where it says that it is exact, it finds no other.
+func TestSearch_clausesNeverLose(t *testing.T) {
+	t.Parallel()
+	letters := []rune("aAbBzZ09 ._-/:\"→é\u0301ÄäßKk\u212aσςΣ会话한글ไทยⅧŉıİ\u00a0\x00")
+	text := rapid.StringOfN(rapid.SampledFrom(letters), 0, 24, -1)
+	names := rapid.SampledFrom([]string{"claude", "Claude", "my agent", "", "ärger", "50%", "İ", "i"})
+	rapid.Check(t, func(r *rapid.T) {
+		e := searchEntry(KindTurn, Executor, names.Draw(r, "actor"), Turn{Agent: names.Draw(r, "agent"), Text: text.Draw(r, "text"), Outcome: TurnOK})
+		if rapid.Bool().Draw(r, "raw") {
+			e.Kind, e.Body = KindBus, []byte(text.Draw(r, "body"))
+		}
+		s := &Search{}
+		draw := func(s *Search, label string) {
+			needle := text.Draw(r, label)
+			if from := rapid.IntRange(0, 30).Draw(r, "from"); from < len(e.Body) { // a piece of the text itself is likelier to be there
+				needle = string(e.Body[from:min(len(e.Body), from+rapid.IntRange(1, 40).Draw(r, "length"))])
+			}
+			switch rapid.IntRange(0, 4).Draw(r, "what") {
+			case 0, 1:
+				s.Words = append(s.Words, needle)
+			case 2:
+				s.Phrases = append(s.Phrases, needle)
+			case 3:
+				s.Agents = append(s.Agents, names.Draw(r, "asked"))
+			case 4:
+				s.Kinds = append(s.Kinds, rapid.SampledFrom([]Kind{KindTurn, KindBus, KindAck}).Draw(r, "kind"))
+			}
+		}
+		for range rapid.IntRange(0, 3).Draw(r, "asked for") {
+			draw(s, "needle")
+		}
+		for range rapid.IntRange(0, 2).Draw(r, "excluded") {
+			not := Search{}
+			draw(&not, "not")
+			s.Not = append(s.Not, not)
+		}
+		found, exact := selected(s, e)
+		switch match := s.Match(e); {
+		case match && !found:
+			r.Fatalf("the index loses %q for %+v; its terms are %q", e.Body, s, Terms(e))
+		case exact && found != match:
+			r.Fatalf("the index finds %q for %+v and says that it is exact; its terms are %q", e.Body, s, Terms(e))
+		}
+	})
+}
+
+// A term is one token of an index: no space, and of ASCII only what TermCharacters and the documents say.
+func TestTerms_areTokens(t *testing.T) {
+	t.Parallel()
+	e := searchEntry(KindTurn, Executor, "My Agent \"%\" 会\u00a0", Turn{Text: "x\ty\u2003Z \x00 ABC", Agent: strings.Repeat("n", 300)})
+	for _, term := range Terms(e) {
+		for _, r := range term {
+			if r < 0x80 && (r < '0' || r > '9') && (r < 'a' || r > 'z') && !strings.ContainsRune(TermCharacters, r) {
+				t.Errorf("the term %q has %q", term, r)
+			}
+		}
+	}
+}
+
+// What an index holds is stored; when the terms of entries change, an index has to be made anew. Then raise searchVersion in
+// ssot/sqlite/search_index.go, and take the sum that is printed here.
+func TestTerms_version(t *testing.T) {
+	t.Parallel()
+	refusal := searchEntry(KindRefusal, Executor, "codex", Refusal{
+		What: "task_result", Source: "turn", Raw: []byte(`{"a":"raw"}`), Problems: []Problem{{Rule: RuleEpoch, Field: "x", Message: "over"}},
+	})
+	ack := searchEntry(KindAck, Executor, "codex", Ack{AckFor: "task_dispatch-T-2026-044-1772100000000", By: Executor, Status: AckRefused, Late: true})
+	turn := searchEntry(KindTurn, Executor, "arbiter", Turn{Event: TurnEnded, Agent: "gemini", Outcome: TurnOK, Text: "BreathSession 会话 Ärger 0.95"})
+	verdict := verdictEntry(t, &Verdict{
+		Decision: Rejected, Confidence: 0.5, CriteriaResults: []CriterionResult{{Criterion: "c", Evidence: "e"}},
+		Issues: []Issue{{Severity: IssueMajor, File: "a.go", Line: 3, Description: "d", SuggestedFix: "f"}},
+	})
+	h := sha256.New()
+	for _, e := range []*Entry{refusal, ack, turn, verdict} {
+		fmt.Fprintln(h, Terms(e))
+	}
+	if got, want := fmt.Sprintf("%x", h.Sum(nil)[:8]), "3dfb2c3c6f973343"; got != want {
+		t.Errorf("the terms of entries are other ones, sum %s, want %s", got, want)
+	}
+}
