@@ -20,9 +20,9 @@ func entryKind() pageKind {
 			do := func(id, title, short string, rank int, keys ...string) deed {
 				return deed{Action: action.Action{ID: id, Scope: string(KindEntry), Title: title, Short: short, Keys: keys, Rank: rank}}
 			}
-			neighbour := func(d deed, why string, seq func(f *entryFacts) uint64) deed {
+			neighbour := func(d deed, why string, seq func(p *entryPage) uint64) deed {
 				d.Disabled = offFor(e, func(p *entryPage) string {
-					if seq(&p.facts) == 0 {
+					if seq(p) == 0 {
 						return why
 					}
 					return ""
@@ -31,12 +31,12 @@ func entryKind() pageKind {
 			}
 			return []deed{
 				neighbour(do("entry.prev", "the entry before it of the same task", "] in the task", 10, "["), "it is the first of its task",
-					func(f *entryFacts) uint64 { return f.prev }),
+					func(p *entryPage) uint64 { return p.facts.prev }),
 				neighbour(do("entry.next", "the entry behind it of the same task", "", 0, "]"), "it is the newest of its task",
-					func(f *entryFacts) uint64 { return f.next }),
-				neighbour(do("entry.before", "the entry before it in the journal", "} in the journal", 11, "{"), "it is the first entry", (*entryFacts).before),
+					func(p *entryPage) uint64 { return p.facts.next }),
+				neighbour(do("entry.before", "the entry before it in the journal", "} in the journal", 11, "{"), "it is the first entry", (*entryPage).before),
 				neighbour(do("entry.after", "the entry behind it in the journal", "", 0, "}"), "it is the newest entry",
-					(*entryFacts).after),
+					(*entryPage).after),
 				do("entry.raw", "the exact bytes, or indented", "raw", 12, "r"),
 				do("entry.wrap", "wrap long lines or cut them", "wrap", 13, "w"),
 				do("entry.hit_next", "next match", "", 0, "n"),
@@ -46,13 +46,14 @@ func entryKind() pageKind {
 	}
 }
 
-func (f *entryFacts) before() uint64 { return max(f.entry.Seq, 1) - 1 }
+// before and after are the neighbours in the journal, 0 for none; they do not wait until the entry was read.
+func (p *entryPage) before() uint64 { return max(p.seq, 1) - 1 }
 
-func (f *entryFacts) after() uint64 {
-	if f.entry.Seq >= f.head {
+func (p *entryPage) after() uint64 {
+	if p.seq >= max(p.facts.head, p.e.Board.Head.Seq) {
 		return 0
 	}
-	return f.entry.Seq + 1
+	return p.seq + 1
 }
 
 // entryPlace is where an entry itself is shown, its bytes and its place in the chain.
@@ -199,9 +200,9 @@ func (p *entryPage) intent(id string) tea.Cmd {
 	case "entry.next":
 		return p.show(p.facts.next)
 	case "entry.before":
-		return p.show(p.facts.before())
+		return p.show(p.before())
 	case "entry.after":
-		return p.show(p.facts.after())
+		return p.show(p.after())
 	case "entry.raw":
 		p.raw = !p.raw
 		p.setBody()
@@ -271,6 +272,11 @@ func (p *entryPage) Copy() (id, text string) {
 		return seqName(p.seq), ""
 	}
 	return p.facts.entry.ID, string(p.facts.entry.Body)
+}
+
+// Export hands out the entry.
+func (p *entryPage) Export() export {
+	return p.e.exportEntries("Entry "+seqName(p.seq), "", amp.Filter{After: p.seq - 1, Before: p.seq + 1})
 }
 
 // Close ends the query.

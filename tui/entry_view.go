@@ -36,8 +36,8 @@ func (p *entryPage) entryLinks() []entryLink {
 		}
 		out = append(out, l)
 	}
-	if before := f.before(); before > 0 {
-		out = append(out, entryLink{"prev", "prev_hash", en.PrevHash.String(), entryPlace(before)})
+	if before := p.before(); before > 0 {
+		out = append(out, entryLink{"prev", "prev_hash", seqName(before) + "  " + en.PrevHash.String(), entryPlace(before)})
 	}
 	return out
 }
@@ -51,14 +51,14 @@ func (p *entryPage) envelope(w int) *column {
 	c := e.newColumn(w)
 	c.Add("  " + e.styledSign(*l) + " " + e.Theme.S(theme.Strong, ui.Safe(l.What)) + "  " + e.Theme.S(l.Role, e.lineText(*l)))
 	links := p.entryLinks()
-	link := func(l entryLink, more string) {
+	link := func(l entryLink, seal string) {
 		c.item(l.id, func() {
 			role := theme.Accent
 			if l.at.Kind == "" {
 				role = theme.Muted
 			}
 			gutter := ui.Gutter(e.Theme, p.links.id == l.id || p.links.id == "" && l.id == links[0].id)
-			c.Add(gutter + e.Theme.S(theme.Muted, ui.Pad(ui.Safe(l.label), envelopeLabel)) + " " + e.Theme.S(role, ui.Safe(l.text)) + more)
+			c.Add(gutter + e.Theme.S(theme.Muted, ui.Pad(ui.Safe(l.label), envelopeLabel)) + " " + seal + e.Theme.S(role, ui.Safe(l.text)))
 		})
 	}
 	field := func(label, text string) { c.Field(envelopeLabel, label, text) }
@@ -80,19 +80,19 @@ func (p *entryPage) envelope(w int) *column {
 		}
 	}
 	field("id", ui.Safe(en.ID))
-	field("hash", en.Hash.String()+" "+e.holds(f.whole, "of these bytes", "not of these bytes"))
+	c.Add("  " + e.Theme.S(theme.Muted, ui.Pad("hash", envelopeLabel)) + " " + e.holds(f.whole, "not of these bytes:") + en.Hash.String())
 	if last := len(links) - 1; last >= 0 && links[last].id == "prev" {
-		link(links[last], " "+e.holds(f.chained, seqName(f.before()), "not of "+seqName(f.before())))
+		link(links[last], e.holds(f.chained, "not that of"))
 	}
 	return c
 }
 
-// holds says whether a hash is what it should be.
-func (e *env) holds(ok bool, yes, no string) string {
+// holds is the sign before a hash that is what it should be, or what is wrong with it.
+func (e *env) holds(ok bool, wrong string) string {
 	if ok {
-		return e.Theme.S(theme.Good, e.Theme.Signs.Yes+" "+yes)
+		return e.Theme.S(theme.Good, e.Theme.Signs.Yes) + " "
 	}
-	return e.Theme.S(theme.Danger, e.Theme.Signs.No+" "+no)
+	return e.Theme.S(theme.Danger, e.Theme.Signs.No+" "+wrong) + " "
 }
 
 // Render draws the envelope above the body.

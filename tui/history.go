@@ -51,6 +51,7 @@ type historyPage struct {
 	era            int    // counts the answers: a page of an older one is dropped
 	stop           context.CancelFunc
 	since          time.Time // when the question on its way was asked, zero for none
+	due            bool      // wanted will be asked for when the field has rested
 	paging         bool
 
 	list          *ui.List
@@ -103,7 +104,7 @@ type (
 func (p *historyPage) edited() tea.Cmd {
 	f, ok := p.line.parse()
 	p.asked++
-	if !ok {
+	if p.due = ok; !ok {
 		p.halt()
 		return nil // the last good results stay
 	}
@@ -124,7 +125,7 @@ func (p *historyPage) halt() {
 func (p *historyPage) search() tea.Cmd {
 	p.halt()
 	p.asked++
-	p.since = p.e.Now
+	p.since, p.due = p.e.Now, false
 	var ctx context.Context
 	ctx, p.stop = context.WithCancel(p.ctx)
 	return p.ask(ctx, endFirst, p.wanted)
@@ -465,6 +466,9 @@ func (p *historyPage) Key(k tea.KeyMsg) tea.Cmd {
 	if p.line.key(k) {
 		return p.edited()
 	}
+	if p.due && !p.line.typing { // who goes to the results does not wait for them
+		return p.search()
+	}
 	return nil
 }
 
@@ -494,6 +498,9 @@ func (p *historyPage) Copy() (id, text string) {
 	}
 	return h.entry.ID, seqName(h.entry.Seq) + " " + amp.FormatTime(h.entry.At) + " " + string(h.entry.TaskID) + " " + h.line.What + " " + h.line.Text
 }
+
+// Export hands out every entry that matches.
+func (p *historyPage) Export() export { return p.e.exportEntries("History", p.line.text(), p.filter) }
 
 // Divide is the column of the line between the panes.
 func (p *historyPage) Divide() int { return p.left }

@@ -137,10 +137,14 @@ func (l *searchLine) hints() []ui.KeyHint {
 func (l *searchLine) draw(b *ui.Block) {
 	th := l.e.Theme
 	room := max(b.Width()-4, 1)
-	if l.typing || l.field.Text() != "" {
-		b.Add(" " + th.S(theme.Accent, "/") + " " + l.field.Row(th, room, l.typing))
-	} else {
-		b.Add(" " + th.S(theme.Accent, "/") + " " + th.S(theme.Muted, "searches the whole journal"))
+	head := " " + th.S(theme.Accent, "/") + " "
+	switch {
+	case l.typing:
+		b.Add(head + l.field.Row(th, room, true))
+	case l.field.Text() != "":
+		b.Add(head + ui.Cut(ui.Safe(l.field.Text()), max(room-12, 1)) + th.S(theme.Muted, "  esc clears"))
+	default:
+		b.Add(head + th.S(theme.Muted, "searches the whole journal"))
 	}
 	if l.bad == nil {
 		return
@@ -160,16 +164,18 @@ func (l *searchLine) draw(b *ui.Block) {
 		b.Add("   " + th.S(role, arrow+" "+say))
 		return
 	}
-	b.Add("   " + th.S(role, arrow))
-	for _, row := range ui.Wrap(say, room) {
-		b.Add("   " + th.S(role, row))
+	say, _, _ = strings.Cut(say, "; ") // what is allowed stands in the list of fields
+	if at+n+1+ui.Width(say) <= room {
+		b.Add("   " + th.S(role, arrow+" "+say))
+		return
 	}
+	b.Add("   "+th.S(role, arrow), "   "+th.S(role, say))
 }
 
 // complete puts the next offer for the word before the cursor in its place; what all offers share comes first.
 func (l *searchLine) complete(step int) {
 	if l.offers != nil {
-		l.offerAt = (l.offerAt + step + len(l.offers)) % len(l.offers)
+		l.offerAt = (max(l.offerAt, min(-step, 0)) + step + len(l.offers)) % len(l.offers)
 		l.put(l.offers[l.offerAt])
 		return
 	}

@@ -232,9 +232,8 @@ func (p *historyPage) nothing(b *ui.Block) {
 		b.Say(theme.Muted, "  reading …")
 	case p.line.text() != "":
 		b.Say(theme.Text, "  No entry matches.")
-		b.Say(theme.Muted, "  esc clears the search · / changes it · tab in the field shows what can be searched for")
+		b.Say(theme.Muted, "  esc clears the search · / changes it · tab in it completes a field")
 	default:
-		b.Say(theme.Muted, "  The journal is empty. What is decided, sent and done is written here, and stays.")
-		b.Say(theme.Muted, "  1 goes to Now.")
+		b.Say(theme.Muted, "  The journal is empty: nothing was decided, sent or done yet. 1 goes to Now.")
 	}
 }
