@@ -85,6 +85,9 @@ func (m *model) rootDeeds() []deed {
 	do("app.messages", "errors of this program, shown again", "", 0, func() tea.Cmd { return e.Go(Place{Kind: KindFailures}) }, "ctrl+o")
 	do("export", "write this view to a file…", "export", 0, m.openExport, "ctrl+e")
 	do("go.escalations", "escalations: every one ever raised", "", 0, func() tea.Cmd { return e.Go(Place{Kind: KindEscalations}) })
+	do("split.left", "give the right pane more room", "", 0, m.nudgeSplit(-splitStep), "<").Disabled = m.splitOff
+	do("split.right", "give the left pane more room", "", 0, m.nudgeSplit(splitStep), ">").Disabled = m.splitOff
+	do("theme", "theme: dark, light, high contrast, mono", "", 0, m.openThemes)
 	do("app.redraw", "redraw the screen", "", 0, func() tea.Cmd { return tea.ClearScreen }, "ctrl+l")
 	do("app.suspend", "to the shell; fg comes back", "", 0, func() tea.Cmd { return tea.Suspend }, "ctrl+z")
 	return out

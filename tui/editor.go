@@ -95,10 +95,10 @@ func editorError(err error) error {
 	return err
 }
 
-// repaint sets the terminal right after another program had it: it has forgotten the mouse and may show anything.
+// repaint sets the terminal right after another program had it: it has forgotten mouse and focus and may show anything.
 func (e *env) repaint() tea.Cmd {
 	if e.Mouse {
-		return tea.Batch(tea.ClearScreen, tea.EnableMouseCellMotion)
+		return tea.Batch(tea.ClearScreen, tea.EnableMouseCellMotion, tea.EnableReportFocus)
 	}
-	return tea.ClearScreen
+	return tea.Batch(tea.ClearScreen, tea.EnableReportFocus)
 }

@@ -57,9 +57,10 @@ type env struct {
 	// lockedRO says that read-only was asked for at the start and stays.
 	lockedRO bool
 	copied   func(text string) string
-	desk     desk   // what the admin has in hand: drafts, read marks
-	saved    saved  // what outlives the program
-	exports  string // the folder that was chosen for exports
+	desk     desk             // what the admin has in hand: drafts, read marks
+	saved    saved            // what outlives the program
+	exports  string           // the folder that was chosen for exports
+	splits   map[Kind]float64 // where the person put the line between two panes
 }
 
 // failure is an error that was shown, kept to be read again.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/tui/ui"
 )
 
 // frameEvery is the least time between two frames that entries alone cause.
@@ -62,7 +64,7 @@ func (m *model) settle() tea.Cmd {
 // title is the title of the window: what waits, and where one is.
 func (m *model) title() string {
 	x := m.env.Index
-	page := m.nav.top().page.Title()
+	page := ui.Safe(m.nav.top().page.Title())
 	if n := x.Inbox + x.Plans; n > 0 {
 		return "(" + strconv.Itoa(n) + ") arbiter · " + page
 	}

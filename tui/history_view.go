@@ -105,7 +105,7 @@ func decisionWord(d amp.Decision) (string, theme.Role) {
 // Render draws the field, the results, and the entry under the cursor: below them, or beside them with its timeline.
 func (p *historyPage) Render(w, h int) *ui.Block {
 	p.refresh()
-	lw, rw, two := ui.Split(w, 0.52, 60, 54)
+	lw, rw, two := p.e.Split(w, 0.52, 60, 54)
 	hit := p.selected()
 	if !twoPanes(w) || p.zoomed || hit == nil {
 		lw, two = w, false

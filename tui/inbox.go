@@ -316,7 +316,7 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 	if t != nil && n.Seq != p.shown {
 		p.shown, p.view = n.Seq, scroller{lazy: true}
 	}
-	lw, rw, two := ui.Split(w, 0.42, 54, 60)
+	lw, rw, two := p.e.Split(w, 0.42, 54, 60)
 	if w < 120 || p.zoomed || t == nil {
 		lw, two = w, false
 	}

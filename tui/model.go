@@ -35,6 +35,12 @@ type model struct {
 	gen     int
 	chrome  chromeCache
 	banner  banner
+	caller  caller
+	// call rings for the admin who looks elsewhere; nil in tests.
+	call func(title, body string, bell bool) error
+	dump *dumper // nil unless somebody looks for a defect
+	// dragging says that the line between two panes follows the mouse.
+	dragging bool
 	// starting says that the coordinator is being started from here.
 	starting bool
 }
@@ -108,6 +114,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		defer m.guard.Note()
 	}
 	m.env.Now = m.env.now()
+	if m.dump != nil {
+		m.dump.note(m.env.Now, msg, m.sink() != nil)
+	}
 	cmd := m.route(msg)
 	return m, tea.Batch(m.protect(cmd), m.settle())
 }
@@ -144,6 +153,9 @@ func (m *model) take(msg tea.Msg) (tea.Cmd, bool) {
 	case stateWrittenMsg:
 		m.written(msg)
 		return nil, true
+	case alertMsg:
+		m.caller.waiting = false
+		return m.notice(), true
 	case exportedMsg:
 		m.exported(msg)
 		return nil, true
@@ -277,7 +289,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 		e.Recent = slices.Clone(e.Recent[n-recentEntries:])
 	}
 	m.gate.mark()
-	return m.broadcast(changedMsg{Entries: done, All: all})
+	return tea.Batch(m.broadcast(changedMsg{Entries: done, All: all}), m.notice())
 }
 
 // broadcast tells the pages that live, and the sheet, that the board changed. There are few of them: the way back and

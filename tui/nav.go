@@ -214,6 +214,23 @@ func (n *nav) leaveAll(e *env) {
 	}
 }
 
+// anew makes every page again, with what they keep.
+func (n *nav) anew(e *env) tea.Cmd {
+	way := n.way
+	for _, p := range n.pages() {
+		e.retain(p)
+		if c, ok := p.(closer); ok {
+			c.Close()
+		}
+	}
+	n.way, n.tabs = nil, map[Kind]page{}
+	var cmds []tea.Cmd
+	for _, s := range way {
+		cmds = append(cmds, e.Go(s.at))
+	}
+	return tea.Batch(cmds...)
+}
+
 func (n *nav) leave(e *env, s stop) {
 	if n.tabs[s.at.Kind] == s.page {
 		return // kept

@@ -15,7 +15,7 @@ const journalRows = 8
 
 // Render draws the lists, and from 120 cells on the preview, beside each other.
 func (p *nowPage) Render(w, h int) *ui.Block {
-	lw, rw, two := ui.Split(w, 0.66, 72, 40)
+	lw, rw, two := p.e.Split(w, 0.66, 72, 40)
 	p.left = -1
 	if w < 120 || !two {
 		return p.lists(w, h, true).Fit(h)

@@ -32,6 +32,26 @@ func (m *model) overlayKey(k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
+// overlayWheel scrolls the overlay; a click does nothing there.
+func (m *model) overlayWheel(ev tea.MouseEvent) tea.Cmd {
+	k := tea.KeyMsg{Type: tea.KeyDown}
+	switch ev.Button {
+	case tea.MouseButtonWheelUp:
+		k.Type = tea.KeyUp
+	case tea.MouseButtonWheelDown:
+	default:
+		return nil
+	}
+	m.gate.mark()
+	var cmds []tea.Cmd
+	for range wheelRows {
+		if m.overlay != nil {
+			cmds = append(cmds, m.overlayKey(k))
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
 // helpBox is the list of actions of this screen and of all screens; each row runs.
 type helpBox struct {
 	m    *model

@@ -31,7 +31,7 @@ func (p *planPage) Render(w, h int) *ui.Block {
 	b.Spread(" "+ui.Safe(planFacts(t)), e.riskText(t.Plan.RiskLevel)+" ")
 	p.bodyTop = b.Height()
 	room := max(h-b.Height(), 0)
-	lw, rw, two := ui.Split(w, 0.42, 50, 60)
+	lw, rw, two := p.e.Split(w, 0.42, 50, 60)
 	if w < 120 || p.zoomed {
 		two = false
 	}

@@ -269,7 +269,7 @@ func (p *plansPage) Divide() int { return p.left }
 func (p *plansPage) Render(w, h int) *ui.Block {
 	e := p.e
 	p.left = -1
-	lw, rw, two := ui.Split(w, 0.55, 60, 50)
+	lw, rw, two := p.e.Split(w, 0.55, 60, 50)
 	if w < 120 {
 		lw, two = w, false
 	}

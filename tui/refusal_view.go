@@ -97,7 +97,7 @@ func (p *refusalPage) split(w int) (left, right int, two bool) {
 	if w < 120 || p.zoomed || len(p.rows) == 0 {
 		return w, 0, false
 	}
-	return ui.Split(w, 0.5, 60, 58)
+	return p.e.Split(w, 0.5, 60, 58)
 }
 
 // Render draws the list and the refusal under the cursor: below it, or beside it on a wide screen.

@@ -31,13 +31,13 @@ func (m *model) route(msg tea.Msg) tea.Cmd {
 		return tea.Batch(m.key(msg), m.stirred())
 	case tea.MouseMsg:
 		return tea.Batch(m.mouse(tea.MouseEvent(msg)), m.stirred())
+	case tea.FocusMsg:
+		m.focused(true)
+	case tea.BlurMsg:
+		m.focused(false)
 	case tea.ResumeMsg: // the program was stopped: the terminal forgot the mouse and may show anything
 		m.gate.urgent()
-		cmds := []tea.Cmd{tea.ClearScreen}
-		if m.env.Mouse {
-			cmds = append(cmds, tea.EnableMouseCellMotion)
-		}
-		return tea.Batch(cmds...)
+		return m.env.repaint()
 	}
 	return nil
 }
@@ -123,7 +123,13 @@ const wheelRows = 3
 
 // mouse handles the mouse: it focuses, selects and scrolls.
 func (m *model) mouse(ev tea.MouseEvent) tea.Cmd {
-	if m.tooSmall() || m.overlay != nil {
+	if m.tooSmall() {
+		return nil
+	}
+	if m.overlay != nil {
+		return m.overlayWheel(ev)
+	}
+	if m.drag(ev) {
 		return nil
 	}
 	if ev.IsWheel() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -52,19 +53,29 @@ func Run(ctx context.Context, cfg Config) error {
 		theme: th, now: time.Now, newID: newID, zone: time.Local, guard: guard,
 		copied: func(text string) string { return copyText(out, kind, text) },
 	})
+	m.call = func(title, body string, bell bool) error { return callAdmin(out, kind, title, body, bell) }
+	dump, writeDump, err := newDumper(os.Getenv("TUI_DUMP"))
+	if err != nil {
+		return err
+	}
+	m.dump = dump
 	options := []tea.ProgramOption{
 		tea.WithAltScreen(), tea.WithInput(term.NewIn(in)), tea.WithOutput(out), tea.WithContext(ctx),
-		tea.WithoutSignalHandler(),
+		tea.WithoutSignalHandler(), tea.WithReportFocus(),
 	}
 	if cfg.Mouse {
 		options = append(options, tea.WithMouseCellMotion())
 	}
+	guard.KeepTitle()
 	if err := out.Raw(term.Enter); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)
 	}
 	p := tea.NewProgram(m, options...)
 	guard.OnPanic(p.Kill)
 	guard.Signals(ctx, func(os.Signal) { p.Quit() })
+	if writeDump != nil {
+		guard.Go(func() { writeDump(ctx) })
+	}
 	m.pump.goes = func(fn func()) { guard.Protect(fn) }
 	guard.Go(func() { m.pump.run(ctx) })
 	_, err = p.Run()
@@ -101,16 +112,38 @@ func chooseTheme(cfg Config, kind term.Kind, answer term.Answer) (*theme.Theme, 
 	return theme.New(name, kind.Profile, signs)
 }
 
-// copyText offers a text to the terminal's clipboard and says so.
+// copyText puts a text into the clipboard, with a program of this machine or else through the terminal, and says which and how
+// much.
 func copyText(out *term.Out, kind term.Kind, text string) string {
+	size := plural(len(text), "byte")
+	tool := term.ClipboardTool(os.Getenv, exec.LookPath, kind)
+	var failed error
+	if tool != nil {
+		if failed = term.RunClipboard(tool, text); failed == nil {
+			return size + " copied with " + tool[0]
+		}
+	}
 	seq, ok := term.Clipboard(kind.Mux, text)
 	if !ok {
-		return fmt.Sprintf("%d bytes are too many for the clipboard of a terminal", len(text))
+		return fmt.Sprintf("%s are too many for the clipboard of a terminal; at most %d", size, term.MaxClipboard)
 	}
 	if err := out.Raw(seq); err != nil {
 		return "the clipboard could not be reached: " + err.Error()
 	}
-	return fmt.Sprintf("%d bytes offered to the terminal's clipboard (OSC 52)", len(text))
+	text = size + " offered to the terminal's clipboard (OSC 52)"
+	if failed != nil {
+		text += "; " + failed.Error()
+	}
+	return text
+}
+
+// callAdmin rings for the admin who looks at another window.
+func callAdmin(out *term.Out, kind term.Kind, title, body string, bell bool) error {
+	seq := term.Notify(kind.Mux, title, body)
+	if bell {
+		seq += term.Bell
+	}
+	return out.Raw(seq)
 }
 
 // stateDir is where crash files go.

@@ -44,6 +44,8 @@ type Config struct {
 	Version string
 	// Exports is the folder that exports go to; empty is the folder of temporary files.
 	Exports string
+	// Alerts is when the terminal may call the admin.
+	Alerts Alerts
 	// Up starts a coordinator when none answers; nil where that is not for this program to do.
 	Up func(ctx context.Context) error
 	// Hint is an optional line about the board: which key to press now. The demo shows it.

@@ -42,6 +42,7 @@ func stateParts() []statePart {
 	return []statePart{
 		{"place", (*model).keepWay, func(*model) {}}, // taken back when there is a board: see openFirst
 		{"palette", (*model).keepPalette, (*model).takePalette},
+		{"splits", (*model).keepSplits, (*model).takeSplits},
 		{"export", (*model).keepExport, (*model).takeExport},
 		{"drafts", (*model).keepDrafts, (*model).takeDrafts},
 		{"reads", (*model).keepReads, (*model).takeReads},
@@ -227,15 +228,15 @@ func (m *model) wayBack() tea.Cmd {
 	if !m.env.Kept("place", &k) {
 		return nil
 	}
-	var cmd tea.Cmd
+	var cmds []tea.Cmd
 	for _, p := range k.Way {
 		at := Place(p)
 		if !m.isThere(at) {
 			break
 		}
-		cmd = m.env.Go(at)
+		cmds = append(cmds, m.env.Go(at))
 	}
-	return cmd
+	return tea.Batch(cmds...)
 }
 
 // isThere reports whether a kept place can be opened.

@@ -355,7 +355,7 @@ func (p *tasksPage) Divide() int { return p.left }
 
 // Render draws the list, with the task under the cursor beside it from 120 cells on, below it otherwise.
 func (p *tasksPage) Render(w, h int) *ui.Block {
-	lw, rw, two := ui.Split(w, 0.34, 46, 72)
+	lw, rw, two := p.e.Split(w, 0.34, 46, 72)
 	if !twoPanes(w) || !two {
 		p.left, p.right = -1, false
 		card := 0

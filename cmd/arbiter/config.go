@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"arbiter/amp"
+	"arbiter/tui/theme"
 )
 
 // config is everything that a person can set. The order is: defaults, config.toml, environment, --set; what arbiter.toml of a
@@ -83,6 +84,10 @@ type tuiConfig struct {
 	Keys keyMap `toml:"keys"`
 	// Export is the folder that exports go to; ~ is the home directory.
 	Export string `toml:"export"`
+	// Notify and Bell call the admin when something waits and the terminal has no focus, but not in the Quiet hours "22:00-07:00".
+	Notify *bool  `toml:"notify"`
+	Bell   *bool  `toml:"bell"`
+	Quiet  string `toml:"quiet"`
 }
 
 // duration is a time.Duration that is written as "30m".
@@ -261,8 +266,11 @@ func (r repoConfig) validate() error {
 }
 
 func (t tuiConfig) validate(bad func(string, ...any)) {
-	if !slices.Contains([]string{"", "auto", "dark", "light", "contrast", "mono"}, t.Theme) {
-		bad("tui.theme is %q, want auto, dark, light, contrast or mono", t.Theme)
+	if !slices.Contains(append(theme.Names(), "", "auto"), t.Theme) {
+		bad("tui.theme is %q, want auto, %s", t.Theme, strings.Join(theme.Names(), ", "))
+	}
+	if _, err := t.alerts(); err != nil {
+		bad("tui.quiet: %v", err)
 	}
 	if _, err := t.Keys.flat(); err != nil {
 		bad("tui.keys: %v", err)

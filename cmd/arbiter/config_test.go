@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"arbiter/tui"
+	"arbiter/tui/theme"
 )
 
 const fullConfig = `
@@ -52,6 +55,9 @@ signs = "ascii"
 mouse = false
 keys = {quit = "Q", go.now = ["g n", "f1"]}
 export = "/exports"
+notify = false
+bell = true
+quiet = "22:00-07:00"
 `
 
 func TestConfig_everyKey(t *testing.T) {
@@ -63,7 +69,7 @@ func TestConfig_everyKey(t *testing.T) {
 	if err := c.validate(); err != nil {
 		t.Fatal(err)
 	}
-	mouse := false
+	mouse, bell := false, true
 	want := config{
 		Agents: map[string]agentConfig{
 			"worker": {
@@ -81,7 +87,7 @@ func TestConfig_everyKey(t *testing.T) {
 		},
 		Budget: budgetConfig{Wall: duration(2 * time.Hour), Turns: 20},
 		Repo:   repoConfig{Protected: []string{"release/*"}, Checks: [][]string{{"go", "test", "./..."}}, CITimeout: duration(10 * time.Minute)},
-		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: keyMap{"quit": "Q", "go": map[string]any{"now": []any{"g n", "f1"}}}, Export: "/exports"},
+		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: keyMap{"quit": "Q", "go": map[string]any{"now": []any{"g n", "f1"}}}, Export: "/exports", Notify: &mouse, Bell: &bell, Quiet: "22:00-07:00"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -146,6 +152,36 @@ func TestRepoFile_namesNoPrograms(t *testing.T) {
 		}
 		if _, err := loadRepoFile(dir); err == nil {
 			t.Errorf("arbiter.toml of a repository may hold %q", text)
+		}
+	}
+}
+
+func TestConfig_screens(t *testing.T) {
+	t.Parallel()
+	off := false
+	a, err := tuiConfig{Quiet: "22:30-07:00", Bell: &off}.alerts()
+	if want := (tui.Alerts{Silent: true, From: 22*time.Hour + 30*time.Minute, To: 7 * time.Hour}); err != nil || a != want {
+		t.Errorf("alerts are %+v, %v", a, err)
+	}
+	for _, quiet := range []string{"22", "22:00", "25:00-07:00", "night", "22:00-7"} {
+		if _, err := (tuiConfig{Quiet: quiet}).alerts(); err == nil {
+			t.Errorf("%q are hours", quiet)
+		}
+	}
+	for _, name := range append(theme.Names(), "auto", "") {
+		c := config{TUI: tuiConfig{Theme: name}}
+		if err := c.validate(); err != nil {
+			t.Error(err)
+		}
+		if got := c.TUI.theme(); got != "" {
+			if _, err := theme.New(got, theme.TrueColor, theme.UTF8); err != nil {
+				t.Errorf("the screens do not know the theme %q: %v", name, err)
+			}
+		}
+	}
+	for dir, want := range map[string]bool{"/x": true, "~": true, "~/x": true, "": true, "x": false, "./x": false} {
+		if _, err := exportFolder(dir); (err == nil) != want {
+			t.Errorf("export folder %q: %v", dir, err)
 		}
 	}
 }

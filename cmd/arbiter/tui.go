@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -56,6 +57,10 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+	alerts, err := cfg.TUI.alerts()
+	if err != nil {
+		return err
+	}
 	exports, err := exportFolder(cfg.TUI.Export)
 	if err != nil {
 		return err
@@ -66,7 +71,7 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	}
 	client.Patience = -1 // the screens show that the connection broke, and try again themselves
 	screens := tui.Config{
-		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.Theme,
+		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
 		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
 		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
 	}
@@ -79,6 +84,32 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 // runPlain is the interface in sentences. It takes interrupts itself: the first one cancels a question, not the program.
 func (a *app) runPlain(ctx context.Context, cfg tui.Config) error {
 	return tui.RunPlain(context.WithoutCancel(ctx), cfg, a.stdin, a.stdout)
+}
+
+// theme is the configured theme, "" for the one that suits the terminal.
+func (t tuiConfig) theme() string {
+	if t.Theme == "auto" {
+		return ""
+	}
+	return t.Theme
+}
+
+// alerts is when the terminal may call the admin.
+func (t tuiConfig) alerts() (a tui.Alerts, err error) {
+	a.Off = t.Notify != nil && !*t.Notify
+	a.Silent = t.Bell != nil && !*t.Bell
+	if t.Quiet == "" {
+		return a, nil
+	}
+	from, to, ok := strings.Cut(t.Quiet, "-")
+	start, err1 := time.Parse("15:04", strings.TrimSpace(from))
+	end, err2 := time.Parse("15:04", strings.TrimSpace(to))
+	if !ok || err1 != nil || err2 != nil {
+		return a, fmt.Errorf("%q are no hours; write them as \"22:00-07:00\"", t.Quiet)
+	}
+	midnight := start.Truncate(24 * time.Hour)
+	a.From, a.To = start.Sub(midnight), end.Sub(midnight)
+	return a, nil
 }
 
 // exportFolder is where exports of the screens go: the configured folder, that of documents, or the home directory. The current

@@ -25,8 +25,9 @@ type Guard struct {
 	state *term.State // nil when the input is no terminal
 	dir   string
 
-	wg   sync.WaitGroup
-	held atomic.Bool
+	wg     sync.WaitGroup
+	held   atomic.Bool
+	titled atomic.Bool // the terminal keeps the title that was there before
 
 	mu    sync.Mutex // guards what follows
 	kill  func()
@@ -127,11 +128,21 @@ func (g *Guard) note(value any, trace []byte) {
 	}
 }
 
+// KeepTitle asks the terminal to remember its title, which Restore brings back once. Terminals that cannot ignore it.
+func (g *Guard) KeepTitle() {
+	if g.state != nil && g.out.Raw(pushTitle) == nil {
+		g.titled.Store(true)
+	}
+}
+
 // Restore brings the terminal back to what it was, as far as it still can. It may be called any number of times;
 // a program calls it once more after Bubble Tea has ended, because not every end restores everything.
 func (g *Guard) Restore() {
 	if g.state == nil {
 		return
+	}
+	if g.titled.CompareAndSwap(true, false) {
+		_ = g.out.Raw(popTitle) // as below
 	}
 	_ = g.out.Raw(Reset)            // the terminal may be gone: there is nobody left to tell
 	_ = term.Restore(g.fd, g.state) // the same

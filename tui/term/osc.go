@@ -54,6 +54,12 @@ func Notify(m Mux, title, body string) string {
 // Title returns the sequence that sets the title of the window. The text is made safe.
 func Title(text string) string { return "\x1b]2;" + field(text) + "\x07" }
 
+// The stack of titles that a terminal has, for windows and not for icons.
+const (
+	pushTitle = "\x1b[22;2t"
+	popTitle  = "\x1b[23;2t"
+)
+
 // Bell rings the terminal's bell.
 const Bell = "\x07"
 
