@@ -13,9 +13,15 @@ import (
 	"arbiter/tui/action"
 	"arbiter/tui/theme"
 	"arbiter/tui/ui"
+	"arbiter/tui/ui/bar"
 )
 
-const plansSort = "plans.sort"
+// The ids of the actions of the list of plans.
+const (
+	plansSort  = "plans.sort"
+	plansMark  = "plans.mark"
+	plansBatch = "plans.batch"
+)
 
 func plansKind() pageKind {
 	return pageKind{
@@ -26,13 +32,33 @@ func plansKind() pageKind {
 			}
 			return e.Theme.Signs.Status(string(amp.AwaitingApproval)) + strconv.Itoa(e.Index.Plans)
 		},
-		Make: func(e *env, _ Place) page { return newPlansPage(e) },
-		Deeds: func(e *env) []deed {
-			return []deed{{Action: action.Action{
-				ID: plansSort, Scope: string(KindPlans), Title: "oldest or newest first", Short: "sort",
-				Keys: []string{"s"}, Rank: 20,
-			}}}
-		},
+		Make:  func(e *env, _ Place) page { return newPlansPage(e) },
+		Deeds: plansDeeds,
+	}
+}
+
+func plansDeeds(e *env) []deed {
+	scope := string(KindPlans)
+	off := func(f func(p *plansPage) string) func() string {
+		return func() string {
+			if p, ok := e.nav.top().page.(*plansPage); ok {
+				return f(p)
+			}
+			return "not on this screen"
+		}
+	}
+	return []deed{
+		{Action: action.Action{
+			ID: plansSort, Scope: scope, Title: "oldest or newest first", Short: "sort", Keys: []string{"s"}, Rank: 20,
+		}},
+		{Action: action.Action{
+			ID: plansMark, Scope: scope, Title: "mark for a batch", Short: "mark", Keys: []string{"space"}, Rank: 12,
+			Disabled: off((*plansPage).markOff),
+		}},
+		{Action: action.Action{
+			ID: plansBatch, Scope: scope, Title: "approve the marked plans, or open the one under the cursor…", Short: "approve…",
+			Keys: []string{"A"}, Danger: action.Low, Rank: 10, Disabled: off((*plansPage).batchOff),
+		}},
 	}
 }
 
@@ -41,6 +67,12 @@ type planRow struct {
 	id   amp.TaskID
 	wait bool
 	at   time.Time
+}
+
+// planMark is a plan that was marked for a batch.
+type planMark struct {
+	id   amp.TaskID
+	hash string
 }
 
 // plansPage lists the plans that wait for the admin.
@@ -53,8 +85,10 @@ type plansPage struct {
 	cols   *ui.Columns
 	colsW  int
 	two    bool // a plan of the list needs two admins
-	top    int
-	left   int
+	// marks are the plans of the batch in the order of their marking, by the content that was marked.
+	marks []planMark
+	top   int
+	left  int
 }
 
 func newPlansPage(e *env) *plansPage {
@@ -98,6 +132,10 @@ func (p *plansPage) rebuild() {
 			add(planRow{id: id, wait: true, at: t.Since})
 		}
 	}
+	p.marks = slices.DeleteFunc(p.marks, func(m planMark) bool { // a mark is of the content that was marked
+		t := e.Board.Task(m.id)
+		return t == nil || t.Plan == nil || t.Plan.Hash != m.hash || t.Status != amp.AwaitingApproval
+	})
 	if two != p.two {
 		p.two, p.cols = two, nil
 		p.list.Forget()
@@ -146,7 +184,7 @@ func (p *plansPage) line(r planRow, w int, selected bool) ui.Line {
 	n := len(t.Plan.Subtasks)
 	cells := []ui.Cell{
 		{Text: string(t.ID)},
-		{Text: rev(t)},
+		{Text: rev(t) + p.sign(r.id)},
 		risk,
 		{Text: t.Title},
 		{Text: t.Plan.Author},
@@ -156,6 +194,14 @@ func (p *plansPage) line(r planRow, w int, selected bool) ui.Line {
 		cells = append(cells, adminsCell(t))
 	}
 	return p.columns(w).Row(selected, append(cells, ui.Cell{Live: true})...)
+}
+
+// sign marks the plans of the batch.
+func (p *plansPage) sign(id amp.TaskID) string {
+	if p.markAt(id) >= 0 {
+		return " " + p.e.Theme.Signs.Yes
+	}
+	return ""
 }
 
 // adminsCell counts the approvals of a plan that needs two.
@@ -208,6 +254,10 @@ func (p *plansPage) Update(msg tea.Msg) tea.Cmd {
 			}
 		case msg.ID == filterList:
 			p.search.begin()
+		case msg.ID == plansMark:
+			p.mark()
+		case msg.ID == plansBatch:
+			return p.approve()
 		case msg.ID == plansSort:
 			p.newest = !p.newest
 			p.rebuild()
@@ -230,8 +280,74 @@ func (p *plansPage) Key(k tea.KeyMsg) tea.Cmd {
 // Hints are the keys while a filter is typed.
 func (p *plansPage) Hints() []ui.KeyHint { return filterHints }
 
-// Back leaves the filter.
+// marked are the plans of the batch.
+func (p *plansPage) marked() []amp.TaskID {
+	out := make([]amp.TaskID, len(p.marks))
+	for i, m := range p.marks {
+		out[i] = m.id
+	}
+	return out
+}
+
+// markAt is the place of a plan among the marks, -1 when it has none.
+func (p *plansPage) markAt(id amp.TaskID) int {
+	return slices.IndexFunc(p.marks, func(m planMark) bool { return m.id == id })
+}
+
+func (p *plansPage) markOff() string {
+	id := p.Subject()
+	t := p.e.Board.Task(id)
+	switch {
+	case t == nil:
+		return "no plan is selected"
+	case p.markAt(id) >= 0:
+		return ""
+	}
+	return p.e.batchOff(t, p.marked())
+}
+
+// mark marks the plan under the cursor, or takes its mark away.
+func (p *plansPage) mark() {
+	id := p.Subject()
+	if i := p.markAt(id); i >= 0 {
+		p.marks = slices.Delete(p.marks, i, i+1)
+	} else if t := p.e.Board.Task(id); t != nil {
+		p.marks = append(p.marks, planMark{id, t.Plan.Hash})
+	}
+	p.list.Forget()
+	p.list.Move(1)
+}
+
+func (p *plansPage) batchOff() string {
+	t := p.e.Board.Task(p.Subject())
+	switch {
+	case len(p.marks) > 0:
+		return p.e.Off()
+	case t == nil:
+		return "no plan is selected"
+	}
+	return p.e.walkOff(t)
+}
+
+// approve opens the bar over the marked plans; without a mark it opens the plan under the cursor, where it is approved.
+func (p *plansPage) approve() tea.Cmd {
+	if len(p.marks) == 0 {
+		return p.e.walk(p.e.Board.Task(p.Subject()))
+	}
+	p.e.decideBatch(p.marked(), func(approved []amp.TaskID) {
+		p.marks = slices.DeleteFunc(p.marks, func(m planMark) bool { return slices.Contains(approved, m.id) })
+		p.list.Forget()
+	})
+	return nil
+}
+
+// Back takes the marks away, then leaves the filter.
 func (p *plansPage) Back() bool {
+	if len(p.marks) > 0 {
+		p.marks = nil
+		p.list.Forget()
+		return true
+	}
 	if p.search.clear() {
 		p.rebuild()
 		return true
@@ -278,7 +394,11 @@ func (p *plansPage) Render(w, h int) *ui.Block {
 	if p.newest {
 		order = "newest first"
 	}
-	b.Rule(fmt.Sprintf("Plans %d", len(p.rows)), order+" "+e.Theme.Signs.Sort)
+	title := fmt.Sprintf("Plans %d", len(p.rows))
+	if n := len(p.marks); n > 0 {
+		title += fmt.Sprintf("  marked %d of %d: A approves them, esc takes the marks away", n, bar.MaxBatch)
+	}
+	b.Rule(title, order+" "+e.Theme.Signs.Sort)
 	p.search.row(e, b)
 	if len(p.rows) == 0 {
 		p.nothing(b)

@@ -39,7 +39,7 @@ func startThemed(t testing.TB, s *tuitest.Script, th *theme.Theme, w, h int, cha
 	screen := tuitest.Start(t, &doer{m}, w, h)
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	if w >= minWidth && h >= minHeight {
-		screen.WaitFor("live")
+		screen.WaitFor(" live") // not a part of "delivered"
 	}
 	return &seat{screen, s, m, t}
 }
