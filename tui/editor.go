@@ -81,6 +81,14 @@ func editorCommand(getenv func(string) string, file string, line int) []string {
 	return append(argv, file)
 }
 
+// edit hands a text to the person's editor, and the result to done.
+func (e *env) edit(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
+	if run := e.desk.edit; run != nil {
+		return run(name, text, line, done)
+	}
+	return e.runEditor(name, text, line, done)
+}
+
 // runEditor edits a text and hands the result to done, whose message goes through the program.
 func (e *env) runEditor(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
 	x := &editing{name: name, text: text, line: line}

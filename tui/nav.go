@@ -86,6 +86,7 @@ func kinds() []pageKind {
 func deedSets() []func(e *env) []deed {
 	return []func(e *env) []deed{
 		decisionDeeds,
+		wishDeeds,
 		appDeeds,
 	}
 }

@@ -52,7 +52,7 @@ func (p *nowPage) lists(w, h int, agents bool) *ui.Block {
 	b.Rule(fmt.Sprintf("Tasks %d", len(e.Board.Tasks)), p.tally(w))
 	b.Add(p.taskColumns(w).Head())
 	if len(e.Board.Tasks) == 0 {
-		rows = ui.NewBlock(e.Theme, w).Say(theme.Muted, "  No task yet. In a shell: arbiter task new --repo PATH \"what you want\"").Fit(taskRows)
+		rows = ui.NewBlock(e.Theme, w).Say(theme.Muted, "  No task yet. n states a wish.").Fit(taskRows)
 	}
 	b.Append(rows)
 	if agentRows > 0 {

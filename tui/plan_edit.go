@@ -214,11 +214,7 @@ func (p *planPage) editAll() tea.Cmd {
 		}
 	}
 	hash := t.Plan.Hash
-	run := p.e.desk.edit
-	if run == nil {
-		run = p.e.runEditor
-	}
-	return run(string(p.id)+".toml", text, line, func(got []byte, err error) tea.Msg { return pageMsg{p, editedMsg{hash, got, err}} })
+	return p.e.edit(string(p.id)+".toml", text, line, func(got []byte, err error) tea.Msg { return pageMsg{p, editedMsg{hash, got, err}} })
 }
 
 // edited takes the text back: it is never lost, whatever is wrong with it.

@@ -40,6 +40,10 @@ type Config struct {
 	State string
 	// Home names the data directory whose screens these are: what they keep belongs to it. Empty keeps nothing.
 	Home string
+	// Repo is the repository of the folder that the program was started in, empty for none: a new wish begins with it.
+	Repo string
+	// Prepare completes a wish with what its repository sets, or says why it cannot be worked in; nil leaves it to the coordinator.
+	Prepare func(ctx context.Context, w *amp.Wish) error
 	// Version is shown in the help.
 	Version string
 	// Exports is the folder that exports go to; empty is the folder of temporary files.

@@ -403,7 +403,7 @@ func (p *tasksPage) renderList(w, h int) *ui.Block {
 	case e.Conn.phase == connecting:
 		b.Say(theme.Muted, "  The coordinator has not answered yet.")
 	default:
-		b.Say(theme.Muted, "  No task yet. In a shell: arbiter task new --repo PATH \"what you want\"")
+		b.Say(theme.Muted, "  No task yet. n states a wish.")
 	}
 	return b.Fit(h)
 }

@@ -73,6 +73,7 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	screens := tui.Config{
 		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
 		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
+		Repo: repoHere(), Prepare: a.prepareOnScreen,
 		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
 	}
 	if plain {

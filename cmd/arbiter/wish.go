@@ -1,7 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -149,43 +153,11 @@ func (n *taskNew) repository(p *amp.Plan) (string, error) {
 	return repoTop(dir)
 }
 
-// inspect looks at the repository before anything is started or stored: one that cannot be worked in is refused here, and what a
-// person may have overlooked is said. It fills the wish with what the repository's own arbiter.toml sets.
+// inspect looks at the repository before anything is started or stored, and says what a person may have overlooked.
 func (a *app) inspect(c *cobra.Command, w *amp.Wish, repo string) error {
-	if _, err := loadRepoFile(repo); err != nil {
+	facts, err := a.prepareWish(c.Context(), w, repo)
+	if err != nil || a.json {
 		return err
-	}
-	home, err := a.makeHome()
-	if err != nil {
-		return err
-	}
-	git, err := gitops.New(gitops.Options{Home: home})
-	if err != nil {
-		return err
-	}
-	facts, err := (&repoGuard{Git: git}).Inspect(c.Context(), repo, w.Branch)
-	if err != nil {
-		return err
-	}
-	w.Repo = facts.Root
-	own, err := loadRepoFile(facts.Root)
-	if err != nil {
-		return err
-	}
-	if w.Executor == "" {
-		w.Executor = own.Roles.Executor
-	}
-	if w.Reviewer == "" {
-		w.Reviewer = own.Roles.Reviewer
-	}
-	if w.Budget.Turns == 0 {
-		w.Budget.Turns = own.Budget.Turns
-	}
-	if w.Budget.WallSec == 0 {
-		w.Budget.WallSec = own.Budget.budget().WallSec
-	}
-	if a.json {
-		return nil
 	}
 	if facts.Detached {
 		a.complain(fmt.Sprintf("arbiter: HEAD of %s is detached; work starts from %s at %s", facts.Root, facts.DefaultBranch, short(facts.Head)))
@@ -194,4 +166,63 @@ func (a *app) inspect(c *cobra.Command, w *amp.Wish, repo string) error {
 		a.complain(fmt.Sprintf("arbiter: %s has changes that are not committed; agents do not see them and do not touch them", facts.Root))
 	}
 	return nil
+}
+
+// prepareWish looks at a repository: one that cannot be worked in is refused. It fills the wish with what the repository's own
+// arbiter.toml sets.
+func (a *app) prepareWish(ctx context.Context, w *amp.Wish, repo string) (amp.RepoFacts, error) {
+	if _, err := loadRepoFile(repo); err != nil {
+		return amp.RepoFacts{}, err
+	}
+	home, err := a.makeHome()
+	if err != nil {
+		return amp.RepoFacts{}, err
+	}
+	git, err := gitops.New(gitops.Options{Home: home})
+	if err != nil {
+		return amp.RepoFacts{}, err
+	}
+	facts, err := (&repoGuard{Git: git}).Inspect(ctx, repo, w.Branch)
+	if err != nil {
+		return facts, err
+	}
+	w.Repo = facts.Root
+	own, err := loadRepoFile(facts.Root)
+	if err != nil {
+		return facts, err
+	}
+	w.Executor, w.Reviewer = cmp.Or(w.Executor, own.Roles.Executor), cmp.Or(w.Reviewer, own.Roles.Reviewer)
+	w.Budget.Turns = cmp.Or(w.Budget.Turns, own.Budget.Turns)
+	w.Budget.WallSec = cmp.Or(w.Budget.WallSec, own.Budget.budget().WallSec)
+	return facts, nil
+}
+
+// prepareOnScreen is [app.prepareWish] for a wish whose repository was typed: a folder below it will do, and ~ is the person's home.
+func (a *app) prepareOnScreen(ctx context.Context, w *amp.Wish) error {
+	dir := w.Repo
+	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || rest[0] == filepath.Separator) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return fmt.Errorf("find the home of ~: %w", err)
+		}
+		dir = home + rest
+	}
+	repo, err := repoTop(dir)
+	if err != nil {
+		return err
+	}
+	_, err = a.prepareWish(ctx, w, repo)
+	return err
+}
+
+// repoHere is the top folder of the repository of this folder, empty when there is none.
+func repoHere() string {
+	top, err := repoTop(".")
+	if err != nil {
+		return ""
+	}
+	if there, _ := exists(filepath.Join(top, ".git")); !there {
+		return ""
+	}
+	return top
 }

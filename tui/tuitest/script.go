@@ -261,6 +261,9 @@ func (s *Script) Submit(ctx context.Context, c amp.Command) (amp.Entry, error) {
 			s.append(amp.KindPlan, c.TaskID, amp.Admin, c.By, amp.EncodeBody(plan))
 		}
 	}
+	if c.Command == amp.Submit && c.TaskID == "" {
+		c.TaskID = s.board.NewTaskID(s.now)
+	}
 	if c.Args.Undo {
 		at := s.now.Add(UndoTime)
 		c.Args.EffectiveAt = &at
