@@ -18,7 +18,8 @@ var allowed = map[string][]string{
 	"providers/...": {"amp", "providers", "providers/sandbox"},
 	"coordinator":   {"amp", "ssot", "providers"},
 	"server":        {"amp", "coordinator"},
-	"tui":           {"amp", "tui/..."},
+	"amp/plantext":  {"amp"},
+	"tui":           {"amp", "amp/plantext", "tui/..."},
 	"tui/...":       {"tui/..."},
 	"tui/tuitest":   {"amp", "tui", "tui/..."},
 	"cmd/...":       {"..."},
@@ -30,7 +31,7 @@ var owners = map[string][]string{
 	"github.com/pressly/goose":               {"ssot/sqlite"},
 	"github.com/go-git/go-git":               {"gitops"},
 	"github.com/spf13/cobra":                 {"cmd/..."},
-	"github.com/pelletier/go-toml":           {"cmd/...", "tui"}, // the configuration, and a plan in an editor
+	"github.com/pelletier/go-toml":           {"cmd/...", "tui", "amp/plantext"}, // the configuration, and a plan in an editor
 	"github.com/adrg/xdg":                    {"cmd/...", "tui"},
 	"github.com/charmbracelet/lipgloss":      {"tui/theme", "tui/preterm"},
 	"github.com/charmbracelet/bubbletea":     {"tui", "tui/...", "cmd/..."},

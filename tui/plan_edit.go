@@ -13,72 +13,29 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"arbiter/amp"
+	"arbiter/amp/plantext"
 	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
 
-// planText is a plan as a person edits it. What only the coordinator may say is not in it.
-type planText struct {
-	Title       string         `toml:"title"`
-	RiskLevel   string         `toml:"risk_level"`
-	Branch      string         `toml:"branch"`
-	Executor    string         `toml:"executor"`
-	Reviewer    string         `toml:"reviewer"`
-	Allowed     []string       `toml:"allowed_paths,multiline"`
-	Forbidden   []string       `toml:"forbidden_actions,multiline"`
-	Criteria    []string       `toml:"acceptance_criteria,multiline"`
-	Checks      [][]string     `toml:"checks"`
-	Description string         `toml:"description,multiline"`
-	Budget      budgetText     `toml:"budget"`
-	Tech        map[string]any `toml:"tech_constraints"`
-	Subtasks    []subtaskText  `toml:"subtasks"`
-}
-
-type budgetText struct {
-	Turns   int `toml:"turns"`
-	WallSec int `toml:"wall_sec"`
-}
-
-type subtaskText struct {
-	ID    string `toml:"id"`
-	Lines int    `toml:"estimated_lines"`
-	Does  string `toml:"description,multiline"`
-}
-
-// writePlan is a plan as text for an editor, with a header that says what will happen to it.
+// writePlan is a plan as text for an editor, with a header that says what will happen to it. What an edit does not change is not
+// in it.
 func writePlan(p *amp.Plan) ([]byte, error) {
-	t := planText{
-		Title: p.Title, RiskLevel: string(p.RiskLevel), Branch: p.Branch, Executor: p.Executor, Reviewer: p.Reviewer,
-		Allowed: orEmpty(p.AllowedPaths), Forbidden: orEmpty(p.ForbiddenActions), Criteria: orEmpty(p.AcceptanceCriteria),
-		Checks: orEmpty(p.Checks), Description: p.Description, Budget: budgetText{p.Budget.Turns, p.Budget.WallSec},
-		Tech: p.TechConstraints,
-	}
-	if t.Tech == nil {
-		t.Tech = map[string]any{}
-	}
-	for _, s := range p.Subtasks {
-		t.Subtasks = append(t.Subtasks, subtaskText{s.SubtaskID, s.EstimatedLines, s.Description})
-	}
-	body, err := toml.Marshal(t)
+	t := plantext.Of(p)
+	t.Wish, t.Reasons, t.Repo, t.BaseBranch, t.BaseCommit = "", "", "", "", ""
+	body, err := t.Marshal()
 	if err != nil {
-		return nil, fmt.Errorf("write the plan as text: %w", err)
+		return nil, err
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Plan of %s, revision %d, content %s.\n", p.TaskID, p.Revision, hashEnds(p.Hash))
 	fmt.Fprintf(&b, "# Save and leave: the change is shown against r%d and sent as r%d when you confirm it.\n", p.Revision, p.Revision+1)
 	b.WriteString("# Leave without a change, or with an empty file, and nothing happens.\n" +
 		"# Repository, base and policy are set by the coordinator; a title or branch of the wish stands.\n" +
-		"# risk_level is low, medium or high; it is never lowered below the wish. 0 in the budget is the configured bound.\n" +
+		"# risk_level is low, medium or high; it is never lowered below the wish. No turns, no wall: the configured bounds.\n" +
 		"# A subtask with the id of another revision is the same step; leave the id empty for a new one.\n\n")
 	b.Write(body)
 	return b.Bytes(), nil
-}
-
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // planError is what is wrong with an edited plan, and in which line, 0 when no line is to blame.
@@ -98,30 +55,27 @@ func (e *planError) Error() string {
 // readPlan makes a plan of an edited text, with all that was not in the text taken from the plan that was edited. The
 // error is a [*planError].
 func readPlan(text []byte, from *amp.Plan) (*amp.Plan, error) {
-	var t planText
+	var t plantext.Text
 	dec := toml.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&t); err != nil {
 		return nil, tomlError(err)
 	}
-	p := *from
-	p.Title, p.RiskLevel, p.Branch = strings.TrimSpace(t.Title), amp.RiskLevel(t.RiskLevel), strings.TrimSpace(t.Branch)
-	p.Executor, p.Reviewer = t.Executor, t.Reviewer
-	p.AllowedPaths, p.ForbiddenActions, p.AcceptanceCriteria = t.Allowed, t.Forbidden, t.Criteria
-	p.Checks, p.Description = t.Checks, strings.TrimRight(t.Description, "\n")
-	p.Budget = amp.Budget{Turns: t.Budget.Turns, WallSec: t.Budget.WallSec}
-	p.TechConstraints = t.Tech
-	if len(t.Tech) == 0 {
-		p.TechConstraints = nil
+	p, err := t.Plan()
+	if err != nil {
+		return nil, &planError{lineOf(text, "wall", 1), err.Error()}
 	}
-	p.Subtasks = nil
-	for _, s := range t.Subtasks {
-		p.Subtasks = append(p.Subtasks, amp.Subtask{SubtaskID: strings.TrimSpace(s.ID), Description: strings.TrimRight(s.Does, "\n"), EstimatedLines: s.Lines})
+	p.TaskID, p.Revision, p.Author, p.Hash, p.Policy = from.TaskID, from.Revision, from.Author, from.Hash, from.Policy
+	p.Wish, p.Reasons, p.Repo, p.BaseBranch, p.BaseCommit = from.Wish, from.Reasons, from.Repo, from.BaseBranch, from.BaseCommit
+	p.Title, p.Branch, p.Description = strings.TrimSpace(p.Title), strings.TrimSpace(p.Branch), strings.TrimRight(p.Description, "\n")
+	for i := range p.Subtasks {
+		p.Subtasks[i].SubtaskID = strings.TrimSpace(p.Subtasks[i].SubtaskID)
+		p.Subtasks[i].Description = strings.TrimRight(p.Subtasks[i].Description, "\n")
 	}
-	if err := judgePlanText(&p, text); err != nil {
+	if err := judgePlanText(p, text); err != nil {
 		return nil, err
 	}
-	return &p, nil
+	return p, nil
 }
 
 // tomlError finds the line of an error of the format.

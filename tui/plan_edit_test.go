@@ -221,7 +221,8 @@ func TestReadPlan_errors(t *testing.T) {
 		"negative lines":    {"estimated_lines = 90", "estimated_lines = -1", "[[subtasks]]", "negative"},
 		"an empty criteria": {"no call of legacy.* is left outside tests", "  ", "acceptance_criteria", "criterion 2 is empty"},
 		"negative budget":   {"turns = 0", "turns = -4", "[budget]", "not negative"},
-		"type":              {"wall_sec = 0", "wall_sec = 'x'", "wall_sec", "line"},
+		"type":              {"turns = 0", "turns = 'x'", "turns", "line"},
+		"time":              {"wall = ''", "wall = 'soon'", "wall", "budget.wall is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
