@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -77,6 +78,13 @@ func newHistoryPage(e *env) *historyPage {
 		ID:      func(i int) string { return seqName(p.res.rows[i].entry.Seq) },
 		Version: func(int) uint64 { return p.drawn },
 		Lines:   func(i, w int, selected bool) []ui.Line { return ui.One(p.row(&p.res.rows[i], w, selected)) },
+		Index: func(id string) (int, bool) {
+			seq, err := strconv.ParseUint(id[1:], 10, 64)
+			if err != nil {
+				return 0, false
+			}
+			return p.res.index(seq)
+		},
 	})
 	p.list.Pin(true)
 	return p

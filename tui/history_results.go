@@ -57,6 +57,9 @@ func (r *results) take(at end, p amp.Page, rows []hit) {
 	switch at {
 	case endFirst:
 		*r = results{rows: rows, older: p.More, upto: p.Head.Seq, counted: p.Head.Seq, count: len(rows), many: p.More}
+		if p.Count > 0 { // a search is counted; of other filters only what was read is known
+			r.count, r.many = p.Count, p.CountCapped
+		}
 	case endOldest:
 		r.rows, r.older, r.newer = rows, false, p.More
 	case endOlder:

@@ -68,7 +68,7 @@ func TestHistory_golden(t *testing.T) {
 			tuitest.Golden(t, "history/"+name, s)
 			s.search("session type:review_verdict from:claude", "5 of ")
 			tuitest.Golden(t, "history-search/"+name, s)
-			s.Press("e").WaitGone("reading …")
+			s.Press("e").WaitFor("[Body]")
 			tuitest.Golden(t, "entry/"+name, s.Settle())
 		})
 	}
@@ -80,7 +80,7 @@ func TestHistory_golden(t *testing.T) {
 		}
 		s := startThemed(t, tuitest.Scene(), th, 80, 24).inHistory().search("session type:review_verdict", "5 of ")
 		tuitest.Golden(t, "history-search/80x24-mono-ascii", s)
-		s.Press("e").WaitGone("reading …")
+		s.Press("e").WaitFor("[Body]")
 		tuitest.Golden(t, "entry/80x24-mono-ascii", s.Settle())
 	})
 }
@@ -389,6 +389,13 @@ func TestHistory_pages(t *testing.T) {
 			}
 		}
 	})
+	s.search("step", "1,000+ of 2,5")
+	s.Press("esc").WaitFor("─ 2,5")
+	s.rested()
+	for range 300 {
+		s.Press("j")
+	}
+	s.rested()
 	n := script.Queries(amp.QueryEntries)
 	s.Press("G").WaitFor("«Long history»")
 	s.rested()

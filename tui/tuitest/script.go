@@ -327,6 +327,12 @@ func (s *Script) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 		p.Board = copyBoard(s.board)
 	case amp.QueryEntries:
 		p.Entries, p.More = s.entries(q.Filter)
+		if !q.Filter.Search.Empty() {
+			all := q.Filter
+			all.Limit = 1000
+			counted, more := s.entries(all)
+			p.Count, p.CountCapped = len(counted), more
+		}
 	case amp.QueryDiff:
 		p.Text = s.diff[q.TaskID]
 	case amp.QueryStatus:
