@@ -11,7 +11,8 @@ const (
 	QueryBoard QueryKind = "board"
 	// QueryEntries answers with Page.Entries as the filter says.
 	QueryEntries QueryKind = "entries"
-	// QueryDiff answers with Page.Text: the unified diff of TaskID from From to To; empty ends mean base and tip.
+	// QueryDiff answers with Page.Text and Page.Diff: the difference of TaskID from From to To, as Query.Diff says; empty ends
+	// mean base and tip.
 	QueryDiff QueryKind = "diff"
 	// QueryLog answers with Page.Text: the end of a turn's raw output, at most 1 MiB; From is the turn id, or empty for the
 	// coordinator's own log.
@@ -29,6 +30,8 @@ type Query struct {
 	TaskID TaskID    `json:"task_id,omitzero"`
 	From   string    `json:"from,omitzero"`
 	To     string    `json:"to,omitzero"`
+	// Diff says how a difference is shown.
+	Diff DiffOptions `json:"diff,omitzero"`
 }
 
 // Filter selects entries of a journal. Zero fields select everything.
@@ -63,6 +66,7 @@ type Page struct {
 	CountCapped bool `json:"count_capped,omitzero"`
 
 	Text   string            `json:"text,omitzero"`
+	Diff   *Diff             `json:"diff,omitzero"`
 	Check  *Check            `json:"check,omitzero"`
 	Status *CoordinatorState `json:"status,omitzero"`
 }

@@ -36,7 +36,8 @@ type Reviews interface {
 	OpenReview(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
 	// CloseReview measures what the reviewer changed, commits allowed fixes and removes the worktree.
 	CloseReview(ctx context.Context, w amp.Workspace, turnID string, v *amp.Verdict) (amp.Check, error)
-	Diff(ctx context.Context, w amp.Workspace, from, to string) (string, error)
+	// Diff compares two commits of the task; empty ones are base and tip.
+	Diff(ctx context.Context, w amp.Workspace, from, to string, how amp.DiffOptions) (amp.Diff, error)
 	// Checklist verifies branch, base and worktree before a resume.
 	Checklist(ctx context.Context, w amp.Workspace) (amp.Check, error)
 }

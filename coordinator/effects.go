@@ -160,14 +160,14 @@ func (c *Coordinator) requestReview(ctx context.Context, t *amp.Task) {
 }
 
 func (c *Coordinator) writeDiff(ctx context.Context, ws amp.Workspace, from, file string) error {
-	diff, err := c.cfg.Git.Diff(ctx, ws, from, "")
+	diff, err := c.cfg.Git.Diff(ctx, ws, from, "", amp.DiffOptions{})
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("keep the diff: %w", err)
 	}
-	if err := os.WriteFile(file, []byte(diff), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(diff.Text), 0o600); err != nil {
 		return fmt.Errorf("keep the diff: %w", err)
 	}
 	return nil

@@ -93,8 +93,8 @@ func (g *fakeGit) CloseReview(_ context.Context, w amp.Workspace, _ string, v *a
 	return amp.Check{Subject: amp.CheckReview}, nil
 }
 
-func (g *fakeGit) Diff(context.Context, amp.Workspace, string, string) (string, error) {
-	return "diff", nil
+func (g *fakeGit) Diff(context.Context, amp.Workspace, string, string, amp.DiffOptions) (amp.Diff, error) {
+	return amp.Diff{Text: "diff"}, nil
 }
 
 func (g *fakeGit) Checklist(_ context.Context, w amp.Workspace) (amp.Check, error) {

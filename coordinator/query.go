@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"arbiter/amp"
 	"arbiter/ssot"
@@ -31,8 +32,8 @@ func (c *Coordinator) Query(ctx context.Context, q amp.Query) (amp.Page, error) 
 		if err != nil {
 			return amp.Page{}, err
 		}
-		text, err := c.cfg.Git.Diff(ctx, ws, q.From, q.To)
-		return amp.Page{Text: text}, err
+		diff, err := c.cfg.Git.Diff(ctx, ws, q.From, q.To, q.Diff)
+		return amp.Page{Text: strings.ToValidUTF8(diff.Text, "\uFFFD"), Diff: &diff}, err // JSON carries no other bytes
 	case amp.QueryLog:
 		return c.queryLog(q.From)
 	case amp.QueryChecklist:

@@ -296,29 +296,6 @@ func TestChecklist(t *testing.T) {
 	}
 }
 
-// TestDiff: from base to tip by default, capped with a word about it, and no option by way of a commit name.
-func TestDiff(t *testing.T) {
-	t.Parallel()
-	b, w := reviewed(t)
-	d, err := b.g.Diff(t.Context(), w, "", "")
-	if err != nil || !strings.Contains(d, "+++ b/lib.go\n") || !strings.Contains(d, "+// Recieve gets.\n") {
-		t.Errorf("diff = %s, %v", d, err)
-	}
-	if d, err = b.g.Diff(t.Context(), w, w.Commit, w.Commit[:12]); err != nil || d != "" {
-		t.Errorf("diff of nothing = %q, %v", d, err)
-	}
-	for _, bad := range []string{"--output=/tmp/x", "HEAD", strings.Repeat("0", 40)} {
-		if _, err := b.g.Diff(t.Context(), w, bad, ""); err == nil {
-			t.Errorf("commit %q is accepted", bad)
-		}
-	}
-	w, _ = b.turn(w, "turn-3", map[string]string{"big.txt": strings.Repeat("a line of some text\n", MaxDiff/16)})
-	d, err = b.g.Diff(t.Context(), w, "", "")
-	if last := d[strings.LastIndex(strings.TrimSuffix(d, "\n"), "\n")+1:]; err != nil || len(d) > MaxDiff+200 || !strings.HasPrefix(last, "… cut after 2097152 bytes: git diff ") {
-		t.Errorf("%d bytes, last line %q, %v", len(d), last, err)
-	}
-}
-
 // BenchmarkPrepare is the preparation of a turn in a worktree that is there, as a multiple of one git status in it.
 func BenchmarkPrepare(b *testing.B) {
 	bn := newBench(b)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,15 +114,24 @@ func lines(all []change) (added, removed int) {
 	return added, removed
 }
 
-// MaxDiff is the most bytes of a diff that [Git.Diff] returns, 2 MiB; a last line says so when there were more.
-const MaxDiff = 2 << 20
+// The bounds of what [Git.Diff] returns.
+const (
+	// MaxDiff is the most bytes of changed text in all, 2 MiB; MaxFileDiff of one file, 512 KiB, unless only that file is
+	// asked for.
+	MaxDiff     = 2 << 20
+	MaxFileDiff = 512 << 10
+	// maxContext is the most unchanged lines around a change.
+	maxContext = 1 << 20
+	// maxDiffFiles is how many files are listed.
+	maxDiffFiles = 5000
+)
 
-// Diff is the unified diff between two commits of the task, renames found. An empty from is the base commit, an empty to the recorded tip.
-// It is cut after [MaxDiff] bytes, with a last line that says so.
-func (g *Git) Diff(ctx context.Context, w amp.Workspace, from, to string) (string, error) {
+// Diff is what changed between two commits of the task, renames found. An empty from is the base commit, an empty to the recorded
+// tip. Its text is cut after [MaxFileDiff] bytes of a file and [MaxDiff] in all, with a line in each place that says so.
+func (g *Git) Diff(ctx context.Context, w amp.Workspace, from, to string, how amp.DiffOptions) (amp.Diff, error) {
 	r, err := g.open(w.Repo)
 	if err != nil {
-		return "", err
+		return amp.Diff{}, err
 	}
 	if from == "" {
 		from = w.BaseCommit
@@ -132,24 +142,81 @@ func (g *Git) Diff(ctx context.Context, w amp.Workspace, from, to string) (strin
 	for _, p := range []*string{&from, &to} {
 		full, err := r.commit(ctx, *p)
 		if err != nil {
-			return "", err
+			return amp.Diff{}, err
 		}
 		if full == "" {
-			return "", fmt.Errorf("show a diff of %s: %q is no commit of the repository", w.TaskID, *p)
+			return amp.Diff{}, fmt.Errorf("show a diff of %s: %q is no commit of the repository", w.TaskID, *p)
 		}
 		*p = full
 	}
-	c := r.at()
-	c.max = MaxDiff
-	out, err := g.run(ctx, c, append(append([]string{"diff", "-M"}, diffFlags...), from, to, "--")...)
-	if errors.Is(err, errCut) {
-		if i := strings.LastIndexByte(out, '\n'); i >= 0 {
-			out = out[:i+1]
-		}
-		return out + fmt.Sprintf("… cut after %d bytes: git diff %s %s shows the whole\n", MaxDiff, from, to), nil
+	d := amp.Diff{From: from, To: to}
+	if d.Commits, err = r.count(ctx, from, to); err != nil {
+		return d, fmt.Errorf("show a diff of %s: %w", w.TaskID, err)
 	}
+	all, err := r.changes(ctx, from, to, true)
 	if err != nil {
-		return "", fmt.Errorf("show a diff of %s: %w", w.TaskID, err)
+		return d, err
 	}
-	return out, nil
+	if how.Path != "" {
+		all = slices.DeleteFunc(all, func(c change) bool { return c.path != how.Path })
+		if len(all) == 0 {
+			return d, nil
+		}
+	}
+	for _, c := range all[:min(len(all), maxDiffFiles)] {
+		f := amp.DiffFile{
+			Path: strings.ToValidUTF8(c.path, "\uFFFD"), From: strings.ToValidUTF8(c.from, "\uFFFD"),
+			Added: c.added, Removed: c.removed, Binary: c.binary,
+		}
+		f.Planned = planned(w, c.path) && (c.status != 'R' || planned(w, c.from))
+		d.Files = append(d.Files, f)
+	}
+	d.MoreFiles = len(all) - len(d.Files)
+	if d.Text, err = g.diffText(ctx, r, from, to, how, all); err != nil {
+		return d, fmt.Errorf("show a diff of %s: %w", w.TaskID, err)
+	}
+	return d, nil
+}
+
+// planned reports whether the plan lets a file change.
+func planned(w amp.Workspace, file string) bool {
+	return len(w.AllowedPaths) == 0 || slices.ContainsFunc(w.AllowedPaths, func(p string) bool { return MatchPath(p, file) })
+}
+
+// diffText is the unified diff, bounded for each file and in all.
+func (g *Git) diffText(ctx context.Context, r *repo, from, to string, how amp.DiffOptions, all []change) (string, error) {
+	lines := 3
+	if how.Context > 0 {
+		lines = min(how.Context, maxContext)
+	}
+	args := append([]string{
+		"--literal-pathspecs", "diff", "-M", "--full-index", "-U" + strconv.Itoa(lines), "--inter-hunk-context=0",
+		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--no-relative",
+	}, diffFlags...)
+	if how.IgnoreSpace {
+		args = append(args, "--ignore-all-space")
+	}
+	args = append(args, from, to, "--")
+	b := bounded{left: MaxDiff, perFile: MaxFileDiff, rest: fmt.Sprintf("git diff %s %s shows the whole", short(from), short(to))}
+	if how.Path != "" {
+		args, b.perFile = append(args, all[0].path), MaxDiff
+		if all[0].from != "" {
+			args = append(args, all[0].from)
+		}
+	}
+	pr, pw := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = pr.CloseWithError(b.read(pr)) // git ends when nobody reads on
+	}()
+	c := r.at()
+	c.to = pw
+	_, err := g.run(ctx, c, args...)
+	_ = pw.Close()
+	<-done
+	if err != nil && !b.full {
+		return "", err
+	}
+	return b.text.String(), nil
 }

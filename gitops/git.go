@@ -136,6 +136,8 @@ type call struct {
 	date string
 	// max cuts the output after so many bytes and ends the command; 0 reads all.
 	max int64
+	// to takes the output instead of the result; when it fails, the command ends.
+	to io.Writer
 }
 
 // errCut says that the output was longer than call.max; the output up to there is returned with it.
@@ -178,7 +180,10 @@ func (g *Git) run(ctx context.Context, c call, args ...string) (string, error) {
 	var out, errOut bytes.Buffer
 	limit := &capped{w: &out, left: c.max, end: cancel}
 	cmd.Stdout, cmd.Stderr = io.Writer(limit), &tail{max: 2 << 10, buf: &errOut}
-	if c.max <= 0 {
+	switch {
+	case c.to != nil:
+		cmd.Stdout = c.to
+	case c.max <= 0:
 		cmd.Stdout = &out
 	}
 	ownGroup(cmd)

@@ -161,6 +161,7 @@ func (m *model) undo() tea.Cmd {
 			e.Fail(err)
 			return nil
 		}
+		e.desk.review(w.Command.TaskID).untake()
 		e.Toast(theme.Good, name+" is taken back")
 		return nil
 	})

@@ -64,7 +64,7 @@ func (e *env) decideThen(p proposal, after func() tea.Cmd) tea.Cmd {
 			cmd = d.verify()
 		}
 	}
-	d.bar = bar.Open(d.ask(), e.desk.draftOr(p.key(), p.Text), e.Now)
+	d.bar = bar.Open(d.ask(), e.desk.opening(&p), e.Now)
 	e.OpenSheet(d)
 	return cmd
 }
@@ -316,6 +316,9 @@ func (d *decision) answered(en amp.Entry, err error) tea.Cmd {
 func (d *decision) taken(en amp.Entry) tea.Cmd {
 	e := d.e
 	e.desk.keep(d.prop.key(), "")
+	if d.prop.guides() && d.sent != nil {
+		e.desk.review(d.prop.TaskID).took(d.prop.key(), d.sent.Note)
+	}
 	if e.sheet == sheet(d) {
 		e.CloseSheet()
 	}

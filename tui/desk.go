@@ -17,6 +17,8 @@ type desk struct {
 	pasts  map[amp.TaskID]*past
 	// searches are those of History.
 	searches searches
+	// reviews are the comments and marks on the changes of tasks.
+	reviews map[amp.TaskID]*review
 	// edit runs the person's editor on a text; nil is the real one.
 	edit func(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd
 	// head is the last entry that follow has seen.

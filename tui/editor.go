@@ -19,6 +19,7 @@ type editing struct {
 	name string
 	text []byte
 	line int
+	read bool // only to read: the file cannot be written
 
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -42,7 +43,11 @@ func (x *editing) Run() error {
 		return fmt.Errorf("make a folder for the text: %w", err)
 	}
 	file := filepath.Join(dir, x.name)
-	if err := os.WriteFile(file, x.text, 0o600); err != nil {
+	mode := os.FileMode(0o600)
+	if x.read {
+		mode = 0o400
+	}
+	if err := os.WriteFile(file, x.text, mode); err != nil {
 		return fmt.Errorf("write the text: %w", err)
 	}
 	argv := editorCommand(os.Getenv, file, x.line)
@@ -91,7 +96,15 @@ func (e *env) edit(name string, text []byte, line int, done func([]byte, error) 
 
 // runEditor edits a text and hands the result to done, whose message goes through the program.
 func (e *env) runEditor(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
-	x := &editing{name: name, text: text, line: line}
+	return openEditor(&editing{name: name, text: text, line: line}, done)
+}
+
+// readInEditor shows a text in the person's editor, as a file that cannot be written.
+func (e *env) readInEditor(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
+	return openEditor(&editing{name: name, text: text, line: line, read: true}, done)
+}
+
+func openEditor(x *editing, done func([]byte, error) tea.Msg) tea.Cmd {
 	return tea.Exec(x, func(err error) tea.Msg { return done(x.got, editorError(err)) })
 }
 

@@ -22,6 +22,7 @@ const (
 	cardOwn      = "card.own_words"
 	cardAway     = "card.put_away"
 	cardTask     = "card.timeline"
+	cardDiff     = "card.diff"
 	stagePrefix  = "stage."
 )
 
@@ -64,6 +65,7 @@ func cardDeeds(e *env) []deed {
 		}),
 		one(cardOwn, "o", "own words: any command of this task", "own words", action.None, 14, always),
 		one(cardTask, "T", "timeline of the task", "timeline", action.None, 16, always),
+		one(cardDiff, "d", "what changed: of a task that was rejected the last round, else the branch", "diff", action.None, 17, diffOff),
 		one(cardAway, "m", "put away: nothing more to do", "put away", action.None, 15, func(n *need, _ *amp.Task) string {
 			if n.Kind != NeedFailed {
 				return "it needs a decision"
@@ -264,6 +266,8 @@ func (e *env) cardIntent(id string, n *need, t *amp.Task) (tea.Cmd, bool) {
 		return e.ownWords(t, proposal{Args: args}), true
 	case cardTask:
 		return e.Go(Place{Kind: KindTask, ID: string(t.ID), Seq: n.Seq}), true
+	case cardDiff:
+		return e.openDiff(t), true
 	case cardAway:
 		e.PutAway(n.Seq)
 		return nil, true

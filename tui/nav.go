@@ -29,12 +29,13 @@ const (
 	KindText        Kind = "text"
 	KindFailures    Kind = "failures"
 	KindEscalations Kind = "escalations"
+	KindDiff        Kind = "diff"
 )
 
 // Place is where a person can be: a kind of page and what it is about. Every place can be opened by its id.
 type Place struct {
 	Kind Kind
-	// ID is a task id where the kind is about one thing.
+	// ID is a task id where the kind is about one thing. The diff of a task's last round is "T-2026-044:last".
 	ID string
 	// Seq is the entry to stand on, 0 for none. Of an escalation, question or held task it is its name in the Inbox.
 	Seq uint64
@@ -79,6 +80,7 @@ func kinds() []pageKind {
 		entryKind(),
 		escalationsKind(),
 		textKind(),
+		diffKind(),
 	}
 }
 

@@ -16,6 +16,8 @@ type round struct {
 	Dispatch, Outcome, Judgement amp.Entry
 	result                       *amp.Result
 	verdict                      *amp.Verdict
+	check                        *amp.Check // of the result, nil before
+	checkSeq                     uint64
 }
 
 // pastFacts is what the entries of a past say, decoded once.
@@ -63,8 +65,13 @@ func (f *pastFacts) take(en *amp.Entry) {
 			f.plans[len(f.plans)-1].reject = &c
 		}
 	case amp.KindCheck:
-		if c, err := amp.DecodeBody[amp.Check](en); err == nil && c.Subject == amp.CheckCI && c.Output != "" {
+		c, err := amp.DecodeBody[amp.Check](en)
+		switch n := len(f.rounds); {
+		case err != nil:
+		case c.Subject == amp.CheckCI && c.Output != "":
 			f.ci = &c
+		case c.Subject == amp.CheckResult && n > 0:
+			f.rounds[n-1].check, f.rounds[n-1].checkSeq = &c, en.Seq
 		}
 	case amp.KindMessage:
 		if m, _, err := amp.Decode(en.Body); err == nil {

@@ -319,8 +319,8 @@ func TestTimeline(t *testing.T) {
 	task.Command(amp.NoteCommand, amp.Args{}, "and at this")
 	s.WaitFor("and at this")
 	s.Press("enter").WaitFor(`"command": "note"`)
-	script.SetDiff(task.ID, "diff --git a/x b/x\n--- a/x\n+++ b/x\n+one\n-two\n+three\n")
-	s.Press("esc", "d").WaitFor("1 file +2 −1").Shows("+three")
+	script.SetDiff(task.ID, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n+one\n-two\n+three\n")
+	s.Press("esc", "d").WaitFor("1 file +2 −1").Shows("+ three")
 }
 
 func TestHostile(t *testing.T) {

@@ -332,7 +332,7 @@ func (p *taskPage) intent(id string) tea.Cmd {
 		p.list.Follow(!p.list.Following())
 		return p.more()
 	case "task.diff":
-		return p.e.Go(Place{Kind: KindText, ID: textDiff + ":" + string(p.id)})
+		return p.e.Go(Place{Kind: KindDiff, ID: string(p.id)})
 	case "task.log":
 		if it := p.cursor(); it != nil && it.turnID != "" {
 			return p.e.Go(Place{Kind: KindText, ID: textLog + ":" + it.turnID})

@@ -13,10 +13,9 @@ import (
 	"arbiter/tui/ui"
 )
 
-// Texts that the text page shows; they stand before what they are of in [Place].ID: "diff:T-2026-044", "log:turn-7".
+// Texts that the text page shows; they stand before what they are of in [Place].ID: "log:turn-7".
 const (
-	textDiff = "diff"
-	textLog  = "log"
+	textLog = "log"
 )
 
 func textKind() pageKind {
@@ -36,7 +35,7 @@ func textKind() pageKind {
 	}
 }
 
-// textPage shows one text of any size: a diff, the output of a turn.
+// textPage shows one text of any size: the output of a turn.
 type textPage struct {
 	e      *env
 	at     Place
@@ -79,7 +78,7 @@ func (p *textPage) Update(msg tea.Msg) tea.Cmd {
 		}
 		p.state, p.text, p.facts = "", msg.text, msg.facts
 		if p.text == "" {
-			p.state = map[string]string{textDiff: "there is no difference", textLog: "the turn wrote nothing"}[p.what]
+			p.state = map[string]string{textLog: "the turn wrote nothing"}[p.what]
 		}
 		p.pager.SetText(p.text)
 	case wheelMsg:
@@ -97,25 +96,7 @@ func (p *textPage) load() tea.Cmd {
 			return textMsg{text: got.Text, facts: fmt.Sprintf("%d B", len(got.Text)), err: err}
 		})
 	}
-	return p.e.Ask(p.ctx, p, amp.Query{Kind: amp.QueryDiff, TaskID: amp.TaskID(p.of)}, func(got amp.Page, err error) tea.Msg {
-		return textMsg{text: got.Text, facts: diffFacts(got.Text), err: err}
-	})
-}
-
-func diffFacts(diff string) string {
-	added, removed, files := 0, 0, 0
-	for l := range strings.Lines(diff) {
-		switch {
-		case strings.HasPrefix(l, "diff --git"):
-			files++
-		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"):
-		case strings.HasPrefix(l, "+"):
-			added++
-		case strings.HasPrefix(l, "-"):
-			removed++
-		}
-	}
-	return fmt.Sprintf("%s +%d −%d", plural(files, "file"), added, removed)
+	return nil
 }
 
 func (p *textPage) intent(id string) {

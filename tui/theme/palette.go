@@ -60,6 +60,11 @@ var darkPalette = palette{
 		Focus:    {rgb: 0x7cc7ff, basic: 14, attr: bold | reverse, mono: bold | reverse},
 		Cursor:   {basic: own, attr: reverse, mono: reverse},
 		Alert:    {rgb: 0xffc966, basic: 11, attr: bold, mono: bold | underline},
+		Keyword:  {rgb: 0xd2a8ff, basic: 13},
+		Name:     {rgb: 0xd8dcff, basic: own},
+		String:   {rgb: 0xa5d6ff, basic: 14},
+		Number:   {rgb: 0x9be3ee, basic: 14},
+		Comment:  {rgb: 0xb4bcc8, basic: 7, attr: italic, mono: italic},
 	},
 }
 
@@ -87,6 +92,11 @@ var lightPalette = palette{
 		Focus:    {rgb: 0x0550ae, basic: 4, attr: bold | reverse, mono: bold | reverse},
 		Cursor:   {basic: own, attr: reverse, mono: reverse},
 		Alert:    {rgb: 0x7d4500, basic: own, attr: bold | underline, mono: bold | underline},
+		Keyword:  {rgb: 0x6f2da8, basic: own},
+		Name:     {rgb: 0x3b2a86, basic: own},
+		String:   {rgb: 0x0a3069, basic: 4},
+		Number:   {rgb: 0x004f63, basic: own},
+		Comment:  {rgb: 0x57606a, basic: own, attr: italic, mono: italic},
 	},
 }
 
@@ -115,6 +125,11 @@ var contrastPalette = palette{
 		Focus:    {rgb: 0xffff87, basic: 11, attr: bold | reverse, mono: bold | reverse},
 		Cursor:   {rgb: 0xffffff, basic: 15, attr: reverse, mono: reverse},
 		Alert:    {rgb: 0xffd75f, basic: 11, attr: bold | underline, mono: bold | underline},
+		Keyword:  {rgb: 0xe5c7ff, basic: 15, attr: bold},
+		Name:     {rgb: 0xffffff, basic: 15},
+		String:   {rgb: 0xc0e2ff, basic: 14},
+		Number:   {rgb: 0xb0f0ff, basic: 14},
+		Comment:  {rgb: 0xdcdcdc, basic: 15, attr: italic, mono: italic},
 	},
 }
 

@@ -25,6 +25,11 @@ const (
 	Focus                // the focused button or field
 	Cursor               // the cell under a text cursor
 	Alert                // amber and bold: under ten seconds, LATE
+	Keyword              // of a programming language, like the four below
+	Name                 // of a function or a type
+	String               // a literal
+	Number               // a literal
+	Comment              // of the code
 
 	roleCount
 )
@@ -32,6 +37,7 @@ const (
 var roleNames = [roleCount]string{
 	"text", "muted", "line", "strong", "title", "accent", "time", "danger", "good", "disabled", "key", "quote",
 	"hit", "added", "removed", "emph", "button", "focus", "cursor", "alert",
+	"keyword", "name", "string", "number", "comment",
 }
 
 // String returns the name of the role as it stands in goldens.

@@ -27,7 +27,7 @@ type Script struct {
 	changed chan struct{} // closed at the next append
 	down    error
 	gap     int // how many entries the next batch leaves out
-	diff    map[amp.TaskID]string
+	diff    map[amp.TaskID]func(q amp.Query) (string, *amp.Diff)
 	state   amp.CoordinatorState
 	sent    []amp.Command
 	refuse  error
@@ -42,7 +42,8 @@ type Script struct {
 // NewScript returns an empty journal at a moment.
 func NewScript(now time.Time) *Script {
 	return &Script{
-		now: now, board: amp.NewBoard(), changed: make(chan struct{}), diff: map[amp.TaskID]string{}, named: map[string]uint64{},
+		now: now, board: amp.NewBoard(), changed: make(chan struct{}), diff: map[amp.TaskID]func(amp.Query) (string, *amp.Diff){},
+		named: map[string]uint64{},
 		state: amp.CoordinatorState{
 			PID: 4711, Version: "test", Home: "/data", Slots: 8, Started: now,
 			Agents: map[amp.Role][]string{amp.Executor: {"codex"}, amp.Reviewer: {"claude"}, amp.Coordinator: {"gemini"}},
@@ -168,9 +169,14 @@ func (s *Script) SetState(change func(*amp.CoordinatorState)) *Script {
 
 // SetDiff sets what a query for the diff of a task answers.
 func (s *Script) SetDiff(id amp.TaskID, diff string) *Script {
+	return s.SetDiffs(id, func(amp.Query) (string, *amp.Diff) { return diff, nil })
+}
+
+// SetDiffs sets who answers the queries for the diff of a task: with its text, and with what git counts, nil for nothing.
+func (s *Script) SetDiffs(id amp.TaskID, answer func(q amp.Query) (text string, facts *amp.Diff)) *Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.diff[id] = diff
+	s.diff[id] = answer
 	return s
 }
 
@@ -334,7 +340,9 @@ func (s *Script) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 			p.Count, p.CountCapped = len(counted), more
 		}
 	case amp.QueryDiff:
-		p.Text = s.diff[q.TaskID]
+		if answer := s.diff[q.TaskID]; answer != nil {
+			p.Text, p.Diff = answer(q)
+		}
 	case amp.QueryStatus:
 		state := s.state
 		p.Status = &state

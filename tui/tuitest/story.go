@@ -18,6 +18,8 @@ type Story struct {
 	Reviewer  string
 	Findings  []amp.Issue
 	Estimated int
+	// Commit is what the next result reports and the next check finds.
+	Commit string
 }
 
 // NewTask begins a task with a wish. Steps follow one second apart unless the test moves the clock.
@@ -25,7 +27,7 @@ func (s *Script) NewTask(title string) *Story {
 	s.mu.Lock()
 	id := s.board.NewTaskID(s.now)
 	s.mu.Unlock()
-	t := &Story{s: s, ID: id, last: map[amp.MessageType]string{}, Executor: "codex", Reviewer: "claude"}
+	t := &Story{s: s, ID: id, last: map[amp.MessageType]string{}, Executor: "codex", Reviewer: "claude", Commit: "7d20c4e000000000000000000000000000000000"}
 	t.Plan = amp.Plan{
 		TaskID: id, Revision: 1, Title: title, Wish: title, Author: "gemini", Description: title, Repo: "/src/relay",
 		Branch: "feature/" + string(id), BaseBranch: "main", BaseCommit: "4c1e9a2" + fmt.Sprintf("%033d", 0), RiskLevel: amp.Low,
@@ -145,7 +147,7 @@ func (t *Story) Result(status amp.CompletionStatus, blockers ...string) *Story {
 		DiffSummary:    amp.DiffSummary{FilesChanged: []string{"internal/plan/types.go", "docs/plan.md"}, LinesAdded: 68, LinesRemoved: 24},
 		SelfAssessment: amp.SelfAssessment{CriteriaMet: met, Notes: make([]string, len(met))},
 		WorkLog:        []amp.WorkItem{{Timestamp: amp.FormatTime(t.s.Now()), Action: "modify", File: "internal/plan/types.go", Detail: "moved"}},
-		CommitHash:     "7d20c4e000000000000000000000000000000000", Blockers: blockers,
+		CommitHash:     t.Commit, Blockers: blockers,
 	})
 	return t.Ends(amp.TurnOK).Ack(amp.TaskResult)
 }
@@ -153,7 +155,7 @@ func (t *Story) Result(status amp.CompletionStatus, blockers ...string) *Story {
 // Check compares the result with git; refuted names are refuted.
 func (t *Story) Check(refuted ...string) *Story {
 	c := amp.Check{
-		Subject: amp.CheckResult, TaskID: t.ID, For: t.last[amp.TaskResult], Commit: "7d20c4e000000000000000000000000000000000",
+		Subject: amp.CheckResult, TaskID: t.ID, For: t.last[amp.TaskResult], Commit: t.Commit,
 		Base: t.Plan.BaseCommit, Added: 68, Removed: 24,
 	}
 	for _, n := range []string{"commit", "files", "lines", "branch", "base", "paths"} {
