@@ -131,6 +131,7 @@ func (j *Job) Run() (c Colors) {
 
 // Paint takes the colours of a job.
 func (v *View) Paint(c Colors) {
+	v.changes++
 	for i, s := range c.spots {
 		v.colors[s] = slices.Clip(c.found[i])
 	}

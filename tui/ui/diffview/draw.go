@@ -32,7 +32,7 @@ func (v *View) Render(w, h int) *ui.Block {
 	}
 	seen := run{to: -1}
 	for ; i < len(v.elems) && b.Height() < h; i, skip = i+1, 0 {
-		rows := v.rows(i, w)
+		rows := v.cached(i, w)
 		whole := skip == 0 && b.Height()+len(rows) <= h
 		for _, r := range rows[min(skip, len(rows)):] {
 			if b.Height() < h {
@@ -45,6 +45,36 @@ func (v *View) Render(w, h int) *ui.Block {
 	}
 	v.flush(&seen)
 	return b.Fit(h)
+}
+
+// drawn is what the rows in the cache depend on.
+type drawn struct {
+	w, left            int
+	split, wrap, brief bool
+	query              string
+	theme, changes     uint64
+}
+
+const maxDrawn = 2048
+
+// cached are the rows of an element, drawn again only when something changed; those under the cursor or in a selection are not kept.
+func (v *View) cached(i, w int) []string {
+	if i == v.cur || v.mark >= 0 || v.elems[i].part == head {
+		return v.rows(i, w)
+	}
+	key := drawn{w, v.left, v.split, v.wrap, v.brief, v.query, v.th.Epoch(), v.changes}
+	if key != v.drawn || len(v.cache) > maxDrawn {
+		v.drawn, v.cache = key, map[int][]string{}
+	}
+	rows, ok := v.cache[i]
+	if !ok {
+		rows = v.rows(i, w)
+		for k := range rows {
+			rows[k] = ui.Pad(rows[k], w)
+		}
+		v.cache[i] = rows
+	}
+	return rows
 }
 
 func (v *View) put(b *ui.Block, i int, row string) {
@@ -222,7 +252,7 @@ func (v *View) lineRows(i, w int) []string {
 	bar := v.th.S(theme.Line, v.th.Signs.Bar)
 	rows := make([]string, max(len(left), len(right)))
 	for n := range rows {
-		l, r := "", ""
+		l, r := v.gutter(i), ""
 		if n < len(left) {
 			l = left[n]
 		}

@@ -35,6 +35,7 @@ func (e *elem) spot() spot { return spot{e.file, e.hunk, e.at, e.filled} }
 // layout builds the column anew and finds the cursor again.
 func (v *View) layout() {
 	was := v.anchor()
+	v.changes++
 	v.elems = v.elems[:0]
 	v.place()
 	for n := range v.diff.Notes {

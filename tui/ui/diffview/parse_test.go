@@ -39,10 +39,10 @@ func TestParse_git(t *testing.T) {
 	if len(d.Files) != len(want) || len(d.Notes) > 0 {
 		t.Fatalf("%d files, notes %q", len(d.Files), d.Notes)
 	}
-	all := ""
+	var all strings.Builder
 	for i, w := range want {
 		f := &d.Files[i]
-		all += f.Text
+		all.WriteString(f.Text)
 		if f.Status != w.status || f.Path != w.path || f.Old != w.old || f.Added != w.added || f.Removed != w.gone || len(f.Hunks) != w.hunks {
 			t.Errorf("file %d = %c %q from %q +%d -%d, %d hunks", i, f.Status, f.Path, f.Old, f.Added, f.Removed, len(f.Hunks))
 		}
@@ -60,7 +60,7 @@ func TestParse_git(t *testing.T) {
 		}
 	}
 	data, _ := os.ReadFile("testdata/branch.diff")
-	if all != string(data) {
+	if all.String() != string(data) {
 		t.Error("the texts of the files are not the whole diff")
 	}
 	h := &d.Files[4].Hunks[0]

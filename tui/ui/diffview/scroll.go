@@ -154,6 +154,9 @@ func (v *View) settle() {
 		return
 	}
 	v.top = min(max(v.top, 0), n-1)
+	if v.skip > 0 { // it may have fewer rows than before
+		v.skip = min(v.skip, max(v.shownHeight(v.top)-1, 0))
+	}
 	room := v.h + v.skip
 	for i := v.top; i < n; i++ {
 		rows := v.height(i)

@@ -15,29 +15,31 @@ type View struct {
 	left        int // columns of long lines that are scrolled away
 	digits      int
 
-	top, skip  int // the first element on the screen, and rows of it above the screen
-	cur        int // the element under the cursor
-	reveal     bool
-	w, h       int // of the last frame, without the line of the file
-	mark       int // the other end of a selection, -1 for none
-	rowElems   []int
-	folded     map[int]bool
-	open       map[fill]bool
-	fills      map[fill][]Line
-	remarks    []Remark
-	homeless   []int
-	atHead     map[int][]int
-	onLine     map[int32]map[int][]int
-	facts      func(file int) string
-	seen       map[string]int
-	query      string
-	hits       []spot
-	colors     map[spot][]stretch
-	asked      map[spot]bool
-	brief      bool
-	scratch    []theme.Role
-	emphCache  map[spot][]token
-	emphFilled int
+	top, skip int // the first element on the screen, and rows of it above the screen
+	cur       int // the element under the cursor
+	reveal    bool
+	w, h      int // of the last frame, without the line of the file
+	mark      int // the other end of a selection, -1 for none
+	rowElems  []int
+	folded    map[int]bool
+	open      map[fill]bool
+	fills     map[fill][]Line
+	remarks   []Remark
+	homeless  []int
+	atHead    map[int][]int
+	onLine    map[int32]map[int][]int
+	facts     func(file int) string
+	seen      map[string]int
+	query     string
+	hits      []spot
+	colors    map[spot][]stretch
+	asked     map[spot]bool
+	brief     bool
+	scratch   []theme.Role
+	emphCache map[spot][]token
+	cache     map[int][]string
+	drawn     drawn
+	changes   uint64 // of what the cached rows show
 }
 
 // fill names a gap: hunk n of a file stands behind gap n.
