@@ -253,6 +253,22 @@ func TestQuestion(t *testing.T) {
 }
 
 // A permission for more than this one request is never given from a card.
+// A denial may carry a reason, which goes into the journal with it.
+func TestQuestion_denyReason(t *testing.T) {
+	t.Parallel()
+	s, story := onCard(t, questionStory)
+	s.Press("R").Shows("with «deny»?")
+	s.arm().Press("i")
+	s.typeText("Use make.")
+	s.Press("tab", "tab", "enter").WaitFor("is entry")
+	if c := s.last(); c.Command != amp.Answer || c.Args.Option != "deny" || c.Note != "Use make." {
+		t.Errorf("command = %+v", c)
+	}
+	if got := s.script.Task(story.ID).Questions; len(got) != 0 {
+		t.Errorf("it still waits: %+v", got)
+	}
+}
+
 func TestQuestion_never_always(t *testing.T) {
 	t.Parallel()
 	s, _ := onCard(t, func(s *tuitest.Script) *tuitest.Story {

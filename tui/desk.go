@@ -142,6 +142,24 @@ func (e *env) readPast(asker any, id amp.TaskID) tea.Cmd {
 	})
 }
 
+// keepUp handles the messages by which a page about one task keeps what it knows of the task's past; ok says that msg was one.
+func (e *env) keepUp(asker page, id amp.TaskID, msg tea.Msg) (cmd tea.Cmd, ok bool) {
+	switch msg := msg.(type) {
+	case shownMsg:
+		return e.readPast(asker, id), true
+	case changedMsg:
+		e.desk.follow(msg)
+		if msg.All || slices.ContainsFunc(msg.Entries, func(en amp.Entry) bool { return en.TaskID == id }) {
+			return e.readPast(asker, id), true
+		}
+	case pastMsg:
+		e.desk.took(msg)
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
 // took keeps the answer to a question for a task's past.
 func (d *desk) took(m pastMsg) {
 	p := d.past(m.id)

@@ -319,16 +319,10 @@ func (p *cardPage) card() (need, *amp.Task) {
 
 // Update handles one message.
 func (p *cardPage) Update(msg tea.Msg) tea.Cmd {
+	if cmd, ok := p.e.keepUp(p, p.id, msg); ok {
+		return cmd
+	}
 	switch msg := msg.(type) {
-	case shownMsg:
-		return p.e.readPast(p, p.id)
-	case changedMsg:
-		p.e.desk.follow(msg)
-		if msg.All || slices.ContainsFunc(msg.Entries, func(en amp.Entry) bool { return en.TaskID == p.id }) {
-			return p.e.readPast(p, p.id)
-		}
-	case pastMsg:
-		p.e.desk.took(msg)
 	case clickMsg:
 		p.view.click(msg.Y - p.top)
 	case wheelMsg:

@@ -131,16 +131,10 @@ func (p *planPage) changes() []planChange {
 
 // Update handles one message.
 func (p *planPage) Update(msg tea.Msg) tea.Cmd {
+	if cmd, ok := p.e.keepUp(p, p.id, msg); ok {
+		return cmd
+	}
 	switch msg := msg.(type) {
-	case shownMsg:
-		return p.e.readPast(p, p.id)
-	case changedMsg:
-		p.e.desk.follow(msg)
-		if msg.All || slices.ContainsFunc(msg.Entries, func(en amp.Entry) bool { return en.TaskID == p.id }) {
-			return p.e.readPast(p, p.id)
-		}
-	case pastMsg:
-		p.e.desk.took(msg)
 	case editedMsg:
 		return tea.Batch(p.e.repaint(), p.edited(msg))
 	case clickMsg:
