@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"arbiter/amp"
 	"arbiter/tui/action"
 	"arbiter/tui/theme"
@@ -116,11 +114,10 @@ func (m *model) headerRow() string {
 	if e.ReadOnly {
 		mode = "local · ro"
 	}
-	h := ui.Header{Name: "ARBITER", Facts: mode, Right: right, Detail: detail}
+	h := ui.Header{Name: "ARBITER", Facts: mode, Right: right, Detail: detail, Zones: &m.zones.tabs}
 	if e.ReadOnly {
 		h.Right = e.Theme.S(theme.Time, "ro") + " " + right
 	}
-	m.zones.tabs = m.zones.tabs[:0]
 	active := m.nav.tab()
 	for _, k := range m.nav.kinds {
 		if k.Tab == "" {
@@ -136,10 +133,8 @@ func (m *model) headerRow() string {
 			}
 		}
 		h.Tabs = append(h.Tabs, t)
-		m.zones.tabs = append(m.zones.tabs, k)
 	}
 	m.chrome.headerKey, m.chrome.header = key, h.Row(e.Theme, m.w)
-	m.zones.header = ansi.Strip(m.chrome.header)
 	return m.chrome.header
 }
 

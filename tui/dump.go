@@ -30,7 +30,7 @@ func newDumper(file string) (*dumper, func(ctx context.Context), error) {
 	return d, func(ctx context.Context) {
 		defer f.Close()
 		w := bufio.NewWriter(f)
-		defer w.Flush()
+		defer func() { _ = w.Flush() }()
 		for {
 			select {
 			case line := <-d.lines:

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/tui/term"
 )
 
 // editing is the person's editor on a temporary file. The program gives it the terminal and takes it back after.
@@ -26,11 +28,22 @@ type editing struct {
 	got            []byte
 }
 
-// SetStdin, SetStdout and SetStderr are called by the program before Run.
-func (x *editing) SetStdin(r io.Reader) { x.stdin = r }
+// SetStdin, SetStdout and SetStderr are called by the program before Run. The editor gets the terminal itself: with a pipe in
+// between it would see none, and its end would be noticed at the next key only.
+func (x *editing) SetStdin(r io.Reader) {
+	x.stdin = r
+	if in, ok := r.(*term.In); ok {
+		x.stdin = in.File
+	}
+}
 
 // SetStdout is called by the program before Run.
-func (x *editing) SetStdout(w io.Writer) { x.stdout = w }
+func (x *editing) SetStdout(w io.Writer) {
+	x.stdout = w
+	if out, ok := w.(*term.Out); ok {
+		x.stdout = out.File
+	}
+}
 
 // SetStderr is called by the program before Run.
 func (x *editing) SetStderr(w io.Writer) { x.stderr = w }

@@ -28,7 +28,13 @@ func TestKeys_documented(t *testing.T) {
 		"and keys with a blank between them are pressed one after the other:\n\n" +
 		"```toml\n[tui.keys]\n\"zoom\" = \"f11\"\n\"move.top\" = [\"g g\", \"home\"]\n\"copy.text\" = []\n```\n\n" +
 		"What decides is a capital letter, always: such an action takes no other key.\n" +
-		"An id or a key that does not exist, and a key that two actions of a screen want, are reported with their line.\n")
+		"An id or a key that does not exist, and a key that two actions of a screen want, are reported with their line.\n\n" +
+		"The other settings of the screens, with what they are when nothing is said:\n\n" +
+		"```toml\n[tui]\ntheme = \"auto\"        # dark, light, high-contrast, mono; :theme changes it for a run\n" +
+		"signs = \"auto\"        # utf8, ascii\nmouse = true          # false leaves selecting text to the terminal\n" +
+		"export = \"\"           # folder of ctrl+e; \"\" is the folder of documents, else the home directory\n" +
+		"notify = true         # calls when something new waits and the terminal has no focus, once a minute at most\n" +
+		"bell = true           # and rings then\nquiet = \"\"            # hours without calls, as \"22:00-07:00\"\n```\n")
 	scope := ""
 	for _, r := range rows {
 		if r.Scope != scope {

@@ -142,6 +142,7 @@ func asks(q amp.Query) string {
 		return "the log of a turn"
 	case amp.QueryChecklist:
 		return "the checklist" + of
+	default:
+		return string(q.Kind) + of
 	}
-	return string(q.Kind) + of
 }

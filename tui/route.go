@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"strings"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"arbiter/tui/action"
@@ -155,7 +153,7 @@ func (m *model) mouse(ev tea.MouseEvent) tea.Cmd {
 		return m.nav.top().page.Update(clickMsg{ev.X, y})
 	}
 	if ev.Y == 0 {
-		if k, ok := m.zones.tabAt(ev.X); ok {
+		if k, ok := m.tabAt(ev.X); ok {
 			return m.env.Go(Place{Kind: k})
 		}
 	}
@@ -165,30 +163,15 @@ func (m *model) mouse(ev tea.MouseEvent) tea.Cmd {
 // layout is where things are on the screen, as the last frame drew them.
 type layout struct {
 	bodyTop, bodyRows int
-	header            string
-	tabs              []pageKind
+	tabs              ui.Zones // by the key of the tab
 }
 
-// tabAt finds the tab drawn at a column of the header by its text.
-func (l *layout) tabAt(x int) (Kind, bool) {
-	for _, k := range l.tabs {
-		for _, mark := range []string{"[" + k.Tab + " ", " " + k.Tab + " " + k.Short, " " + k.Tab + " " + k.Title, "  " + k.Tab} {
-			i := strings.Index(l.header, mark)
-			if i < 0 {
-				continue
-			}
-			rest := l.header[i+len(mark):]
-			end := len(rest)
-			for _, stop := range []string{"  ", " [", "]"} {
-				if j := strings.Index(rest, stop); j >= 0 {
-					end = min(end, j)
-				}
-			}
-			from := ui.Width(l.header[:i])
-			if x > from && x <= from+ui.Width(mark)+ui.Width(rest[:end]) {
-				return k.Kind, true
-			}
-			break
+// tabAt finds the tab at a column of the header.
+func (m *model) tabAt(x int) (Kind, bool) {
+	key, _, _, ok := m.zones.tabs.At(x, 0)
+	for _, k := range m.nav.kinds {
+		if ok && k.Tab == key {
+			return k.Kind, true
 		}
 	}
 	return "", false

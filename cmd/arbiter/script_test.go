@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,9 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"arbiter/providers/command/scripted"
+	"arbiter/tui/tuitest"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output of the scripts")
 
 func TestMain(m *testing.M) {
 	if os.Getenv("ARBITER_TEST_SELF") != "" {
@@ -32,7 +30,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
-		UpdateScripts:       *update,
+		UpdateScripts:       tuitest.Updating(),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,

@@ -23,6 +23,7 @@ type Header struct {
 	Tabs   []Tab
 	Right  string // "● live", may hold styles
 	Detail string // shown behind Right where there is room: " · 14:32:07"
+	Zones  *Zones // takes the place of each tab, by its key; nil for none
 }
 
 // Row returns the header in exactly w cells. What gives way, in this order: the detail, the facts, the long
@@ -55,17 +56,17 @@ func (h Header) Row(th *theme.Theme, w int) string {
 		if t.detail {
 			tail += h.Detail
 		}
-		left := t.head + h.tabs(th, t.level, 0)
+		left := t.head + h.tabs(th, t.level, 0, Width(t.head))
 		if Width(left)+1+Width(tail) <= w {
 			return Spread(left, tail, w)
 		}
 	}
 	for skip := 1; skip <= h.active(); skip++ {
-		if left := h.tabs(th, 2, skip); Width(left)+1+rightWidth <= w {
+		if left := h.tabs(th, 2, skip, 0); Width(left)+1+rightWidth <= w {
 			return Spread(left, right, w)
 		}
 	}
-	return Spread(h.tabs(th, 2, h.active()), right, w)
+	return Spread(h.tabs(th, 2, h.active(), 0), right, w)
 }
 
 func join2(name, facts string) string {
@@ -85,8 +86,17 @@ func (h Header) active() int {
 }
 
 // tabs draws the tabs from skip on; "[1 Now]" reads without colour. Level 0 is full titles with a blank before
-// the badge, 1 is short titles, 2 is numbers and badges but for the active tab.
-func (h Header) tabs(th *theme.Theme, level, skip int) string {
+// the badge, 1 is short titles, 2 is numbers and badges but for the active tab. They begin at column x.
+func (h Header) tabs(th *theme.Theme, level, skip, x int) string {
+	if h.Zones != nil {
+		h.Zones.Reset()
+	}
+	zone := func(t *Tab, w int) {
+		if h.Zones != nil {
+			h.Zones.Add(t.Key, x, 0, w, 1)
+		}
+		x += w
+	}
 	var b strings.Builder
 	b.Grow(256)
 	for i, t := range h.Tabs {
@@ -106,13 +116,18 @@ func (h Header) tabs(th *theme.Theme, level, skip int) string {
 		}
 		if t.Active {
 			b.WriteString(" " + th.S(theme.Accent, "["+text+badge+"]"))
+			x++
+			zone(&t, Width(text+badge)+2)
 			continue
 		}
 		// the bracket of the active tab takes the place of the blank around its neighbours
 		b.WriteByte(' ')
 		if i == skip || !h.Tabs[i-1].Active {
 			b.WriteByte(' ')
+			x++
 		}
+		x++
+		zone(&t, Width(text+badge))
 		b.WriteString(text)
 		if badge != "" {
 			b.WriteString(th.On(theme.Time))
