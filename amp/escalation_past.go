@@ -91,6 +91,7 @@ func (t *Task) concerned(p *Escalation) (Role, string) {
 		if t.Plan != nil {
 			planned = t.Plan.Reviewer
 		}
+	case Admin, Coordinator, System:
 	}
 	return role, cmp.Or(own, planned)
 }

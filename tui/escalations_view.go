@@ -145,7 +145,7 @@ func (p *escalationsPage) nothing(b *ui.Block) {
 		b.Say(theme.Muted, "  Nothing matches. esc shows all "+textsafe.Thousands(p.all)+".")
 		return
 	}
-	b.Say(theme.Muted, "  No escalation was ever raised. What agents or the coordinator cannot resolve by themselves comes here.")
+	b.Para(2, p.e.Theme.S(theme.Muted, "No escalation was ever raised. What agents or the coordinator cannot resolve by themselves comes here."))
 }
 
 // drawCard appends one escalation in h rows, with its rule.

@@ -96,7 +96,7 @@ func (p *failurePage) Render(w, h int) *ui.Block {
 	p.top = b.Height()
 	_, i, ok := p.list.Cursor()
 	if !ok {
-		b.Blank(1).Say(theme.Muted, "  Nothing went wrong since this screen was opened. An error stays here when its toast is gone.")
+		b.Blank(1).Para(2, p.e.Theme.S(theme.Muted, "Nothing went wrong since this screen was opened. An error stays here when its toast is gone."))
 		p.drawLog(b)
 		return b.Fit(h)
 	}

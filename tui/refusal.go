@@ -239,7 +239,7 @@ func (p *refusalPage) read() tea.Cmd {
 	if it == nil {
 		return nil
 	}
-	return p.raw.show(p, p.ctx, it, p.rawWidth())
+	return p.raw.show(p.ctx, p, it, p.rawWidth())
 }
 
 func (p *refusalPage) click(m clickMsg) tea.Cmd {

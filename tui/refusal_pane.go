@@ -38,7 +38,7 @@ type rawMsg struct {
 func newRawPane(e *env) rawPane { return rawPane{e: e, pager: ui.NewPager(e.Theme), wrap: true} }
 
 // show turns to a refusal in w cells. What the journal has beyond the beginning is asked for.
-func (p *rawPane) show(asker page, ctx context.Context, it *refusalItem, w int) tea.Cmd {
+func (p *rawPane) show(ctx context.Context, asker page, it *refusalItem, w int) tea.Cmd {
 	if !p.wrap {
 		w = 0
 	}

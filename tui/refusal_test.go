@@ -8,6 +8,8 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
 	"arbiter/amp"
@@ -257,4 +259,23 @@ func TestRefusals_everySize(t *testing.T) {
 	}
 	roam(t, m, []Place{{Kind: KindErrors}, {Kind: KindFailures}},
 		[]string{"?", "tab", "x", "j", "k", "G", "g", "z", "enter", "esc", "/", "w", "m", "M", "r", "s", "p", "l", "y", "!"})
+}
+
+// TestRefusals_seenAgain ends the program and begins it again: what was seen stays seen, what was refused meanwhile is new.
+func TestRefusals_seenAgain(t *testing.T) {
+	t.Parallel()
+	script := refusals()
+	m := still(t, script, 80, 24)
+	m.env.desk.seen.markAll(m.env.Board)
+	kept, err := json.Marshal(m.keepSeen())
+	if err != nil {
+		t.Fatal(err)
+	}
+	script.Refusal(amp.Executor, "codex", amp.Refusal{What: "bytes", Problems: []amp.Problem{{Rule: "AMP-004", Message: "is empty"}}})
+	again := still(t, script, 80, 24)
+	again.env.saved.parts = map[string]jsontext.Value{"refusals": kept}
+	again.takeSeen()
+	if n := again.env.newRefusals(); n != 1 {
+		t.Errorf("%d are new", n)
+	}
 }

@@ -231,7 +231,7 @@ func (e *env) refusalDid(it *refusalItem) string {
 	switch {
 	case it.Turn != "" && it.rule() != amp.RuleEpoch:
 		parts = append(parts, "the turn ended with it")
-	case it.Turn == "" && it.Source != "ack":
+	case it.Turn == "" && it.Source != "ack" && !strings.HasPrefix(it.Source, "turn "):
 		parts = append(parts, it.Actor+" was told why")
 	}
 	return strings.Join(parts, " · ")
@@ -316,7 +316,7 @@ func (p *refusalPage) nothing(b *ui.Block) {
 	case p.search.query != "" || p.only != "":
 		b.Say(theme.Muted, "  Nothing matches. esc shows all.")
 	default:
-		b.Say(theme.Muted, "  Nothing was refused. What breaks a rule of the protocol is kept here with its raw bytes.")
+		b.Para(2, p.e.Theme.S(theme.Muted, "Nothing was refused. What breaks a rule of the protocol is kept here with its raw bytes."))
 	}
 	if n := len(p.e.errors); n > 0 {
 		b.Say(theme.Muted, "  This program had "+plural(n, "error")+" of its own: p shows them.")

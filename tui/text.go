@@ -78,7 +78,7 @@ func (p *textPage) Update(msg tea.Msg) tea.Cmd {
 		}
 		p.state, p.text, p.facts = "", msg.text, msg.facts
 		if p.text == "" {
-			p.state = map[string]string{textLog: "the turn wrote nothing"}[p.what]
+			p.state = map[string]string{textLog: "nothing was written yet"}[p.what]
 		}
 		p.pager.SetText(p.text)
 	case wheelMsg:
