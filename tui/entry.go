@@ -143,6 +143,9 @@ func messageLine(e *amp.Entry, m *amp.Message) line {
 			l.Role = theme.Danger
 		}
 		l.Text = string(p.Severity) + ": " + p.Description
+		if m.From != amp.Coordinator && m.From != amp.System {
+			l.Text = string(p.Severity) + ": " + quoted(p.Description)
+		}
 	}
 	return l
 }

@@ -417,6 +417,8 @@ func (p *plain) take(msg tea.Msg) {
 		p.m.connected(connState(msg))
 	case pagedMsg:
 		msg.take()
+	case pastMsg:
+		e.desk.took(msg)
 	case endedMsg:
 		if s, ok := msg.msg.(submittedMsg); ok && s.err == nil {
 			p.due = s.entry.Seq
@@ -424,9 +426,6 @@ func (p *plain) take(msg tea.Msg) {
 		p.launch(p.m.route(msg))
 	default:
 		p.launch(p.m.route(msg))
-	}
-	for _, t := range e.toasts.Take() {
-		p.said = append(p.said, sentence(spoken(strings.ReplaceAll(t.Text, " · ", ". "))))
 	}
 }
 

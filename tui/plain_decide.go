@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,7 +159,7 @@ func (p *plain) decide(d *decision) error {
 		if told == nil || !told.Equal(&said) {
 			told = &said
 			p.blank()
-			p.tellAsk(&a)
+			p.tellAsk(&a, p.task(d.prop.TaskID))
 		}
 		if a.Off != "" {
 			again, err := p.decideOff(d, &a)
@@ -198,6 +199,10 @@ func (p *plain) decide(d *decision) error {
 			p.say("Whether it arrived is not known; it will be seen in the journal.")
 			p.e.CloseSheet()
 			return nil
+		}
+		if d.refused == "" {
+			p.tellNews()
+			p.say("Whether it arrived is not known. Sent again it stays the same decision.")
 		}
 	}
 }
@@ -239,12 +244,12 @@ func (p *plain) typed(a *bar.Ask, text string) (*string, error) {
 }
 
 // tellAsk says a decision: what it will do and will not do, what it expects, its author, content and risk.
-func (p *plain) tellAsk(a *bar.Ask) {
+func (p *plain) tellAsk(a *bar.Ask, t *amp.Task) {
 	p.say("%s", spoken(a.Title))
 	for _, r := range a.Rows {
 		items := make([]string, len(r.Items))
 		for i, it := range r.Items {
-			items[i] = spoken(it)
+			items[i] = spoken(inQuotes(it, t))
 		}
 		label := map[string]string{
 			"will": "It will", "will not": "It will not", "expects": "It expects:", "author": "Author:", "checks": "Checked now:",
@@ -265,6 +270,18 @@ func (p *plain) tellAsk(a *bar.Ask) {
 	if a.After != "" {
 		p.say("It %s.", spoken(a.After))
 	}
+}
+
+// inQuotes is an item of a decision; what a planner wrote stands in quotation marks.
+func inQuotes(item string, t *amp.Task) string {
+	switch {
+	case t == nil || t.Plan == nil:
+	case slices.Contains(t.Plan.ForbiddenActions, item):
+		return quoted(item)
+	case len(t.Plan.AllowedPaths) > 0 && item == "write in "+pathsOf(t.Plan):
+		return "write in " + quotedAll(t.Plan.AllowedPaths)
+	}
+	return item
 }
 
 // inEights is a hash in groups that can be compared.
@@ -312,7 +329,7 @@ func (p *plain) decideOff(d *decision, a *bar.Ask) (again bool, err error) {
 
 // restage opens a decision again on the state of now; what a new plan says is heard first.
 func (p *plain) restage(d *decision) error {
-	if d.prop.Command != amp.Approve {
+	if d.prop.Command != amp.Approve || d.prop.Args.Plan != nil {
 		p.launch(p.e.stage(d.prop))
 		return nil
 	}

@@ -122,10 +122,21 @@ func (n *news) connection(p *plain, c connState) {
 const atOnce = 8
 
 // hasNews reports whether there is something to say.
-func (p *plain) hasNews() bool { return len(p.said)+len(p.news.facts)+len(p.news.tasks) > 0 }
+func (p *plain) hasNews() bool {
+	p.collect()
+	return len(p.said)+len(p.news.facts)+len(p.news.tasks) > 0
+}
+
+// collect takes over what the model would show for some seconds.
+func (p *plain) collect() {
+	for _, t := range p.e.toasts.Take() {
+		p.said = append(p.said, sentence(spoken(strings.ReplaceAll(t.Text, " · ", ". "))))
+	}
+}
 
 // tellNews says what happened since it was called last.
 func (p *plain) tellNews() {
+	p.collect()
 	n := &p.news
 	all := append(p.said, n.facts...)
 	p.said, n.facts = nil, nil

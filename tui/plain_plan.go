@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"arbiter/amp"
-	"arbiter/tui/theme"
 )
 
 // planRoom is one plan: the contract, its subtasks, which are read out, and the decision about it.
@@ -247,6 +246,6 @@ func (p *plain) heard() (string, error) {
 		case "s", "stop", "cancel", "back":
 			return "stop", nil
 		}
-		p.e.Toast(theme.Text, "it does not count as heard yet")
+		p.say("It does not count as heard yet.")
 	}
 }

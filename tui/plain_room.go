@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"arbiter/amp"
-	"arbiter/tui/theme"
 )
 
 // room is where a person is in a conversation: it says what is there and offers what can be done.
@@ -269,6 +268,3 @@ func (p *plain) help() {
 		p.say("This is arbiter %s.", p.e.Version)
 	}
 }
-
-// note says something after the present answer.
-func (p *plain) note(format string, args ...any) { p.e.Toast(theme.Text, fmt.Sprintf(format, args...)) }

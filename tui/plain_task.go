@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"arbiter/amp"
 )
 
@@ -111,7 +113,14 @@ func (p *plain) tellLastRound(id amp.TaskID) {
 	if t == nil {
 		return
 	}
-	p.launch(p.e.readPast(p, id))
+	if read := p.e.readPast(p, id); read != nil {
+		p.launch(func() tea.Msg { // the answer is for no page
+			if a, ok := read().(pageMsg); ok {
+				return a.msg
+			}
+			return nil
+		})
+	}
 	p.settle()
 	r := p.e.desk.past(id).facts(t).lastRound()
 	if r == nil {

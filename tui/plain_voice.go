@@ -59,7 +59,8 @@ func (v *voice) blank() {
 // prompt writes a question and leaves the line open for its answer.
 func (v *voice) prompt(text string) {
 	v.end()
-	v.write(v.safe(text) + " ")
+	rows := ui.Wrap(v.safe(text), max(v.width, narrowest)-len(hanging))
+	v.write(strings.Join(rows, "\n"+hanging) + " ")
 	v.open = true
 }
 

@@ -56,7 +56,8 @@ var signWords = strings.NewReplacer(
 	" · ", ", ", "×", "times ", "−", "minus ", "±", "changed", "…", "...", "awaiting_approval", "awaiting approval", " ?", " unclear ",
 	"task_dispatch", "task dispatch", "review_request", "review request", "task_result", "task result", "review_verdict", "review verdict",
 	"reject_count", "reject count", "context_ref", "referring to", "hallucination_lock", "hallucination lock", "ack_timeout",
-	"acknowledgement timeout", "raise_limit", "raise limit", "stop_all", "stop all", "approved_with_fix", "approved with fix",
+	"acknowledgement timeout", "heartbeat_timeout", "heartbeat timeout", "branch_violation", "branch violation",
+	"permission_denied", "permission denied", "ci_failure", "CI failure", "task_status", "task status", "raise_limit", "raise limit", "stop_all", "stop all", "approved_with_fix", "approved with fix",
 )
 
 // timeWords is a time in words, said in its largest unit that tells enough.

@@ -15,7 +15,7 @@ import (
 // maxTyped is the longest line that is read as one answer.
 const maxTyped = 64 << 10
 
-// Answer is one line that was read, or why there is none.
+// Answered is one line that was read, or why there is none.
 type Answered struct {
 	// Text is the line without its end and without what a person can not have meant to type.
 	Text string
@@ -32,12 +32,13 @@ type Lines struct {
 	tty   *os.File // nil when the input is no terminal
 	want  chan struct{}
 	got   chan Answered
+	ended chan struct{}
 	asked bool
 }
 
 // NewLines returns a reader of lines over in. [Lines.Close] ends it.
 func NewLines(in io.Reader) *Lines {
-	l := &Lines{in: in, want: make(chan struct{}), got: make(chan Answered)}
+	l := &Lines{in: in, want: make(chan struct{}), got: make(chan Answered), ended: make(chan struct{})}
 	if f, ok := in.(*os.File); ok && xterm.IsTerminal(f.Fd()) {
 		l.tty = f
 	}
@@ -53,7 +54,11 @@ func (l *Lines) Run() {
 	r := bufio.NewReader(l.in)
 	for range l.want {
 		a := read(r)
-		l.got <- a
+		select {
+		case l.got <- a:
+		case <-l.ended:
+			return
+		}
 		if a.Err != nil {
 			return
 		}
@@ -99,7 +104,10 @@ func (l *Lines) Got() <-chan Answered { return l.got }
 func (l *Lines) Took() { l.asked = false }
 
 // Close ends Run once no line is being read.
-func (l *Lines) Close() { close(l.want) }
+func (l *Lines) Close() {
+	close(l.ended)
+	close(l.want)
+}
 
 // Discard throws away what was typed into a terminal and not read yet. Of a pipe nothing is thrown away: its lines are answers in
 // their order.

@@ -145,6 +145,14 @@ func (s *Script) Refuse(err error) *Script {
 	return s
 }
 
+// SetAgents sets the agents that a query for the coordinator's state names.
+func (s *Script) SetAgents(byRole map[amp.Role][]string) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Agents = byRole
+	return s
+}
+
 // Hold lets Submit wait until the function it returns is called.
 func (s *Script) Hold() (release func()) {
 	s.mu.Lock()

@@ -109,6 +109,12 @@ func (t *Story) Says(text string) *Story {
 	return t.turnEvent(amp.Turn{Event: amp.TurnProgress, Text: text})
 }
 
+// Checkpoints starts a turn of the executor before which checkpoint n was set.
+func (t *Story) Checkpoints(n int) *Story {
+	t.turn++
+	return t.turnEvent(amp.Turn{Event: amp.TurnStarted, Role: amp.Executor, Agent: t.Executor, PID: 4000 + t.turn, Checkpoint: n})
+}
+
 // Ends ends the running turn.
 func (t *Story) Ends(how amp.TurnOutcome) *Story {
 	return t.turnEvent(amp.Turn{Event: amp.TurnEnded, Outcome: how, TookMS: 61_000, CostUSD: 0.12})
