@@ -92,6 +92,27 @@ func TestDocs_searchFields(t *testing.T) {
 	same(t, "docs/guide.md", block.ReplaceAllLiteralString(string(text), b.String()))
 }
 
+// The conversation in docs/plain.md is what the program said in its test.
+func TestDocs_conversation(t *testing.T) {
+	t.Parallel()
+	const file = "docs/plain.md"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := regexp.MustCompile(`(?s)<!-- conversation: (\S+) -->\n.*?<!-- end of conversation -->`)
+	found := marker.FindStringSubmatch(string(text))
+	if found == nil {
+		t.Fatalf("%s has no conversation", file)
+	}
+	said, err := os.ReadFile(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, file, marker.ReplaceAllLiteralString(string(text),
+		"<!-- conversation: "+found[1]+" -->\n```\n"+strings.TrimRight(string(said), " \n")+"\n```\n<!-- end of conversation -->"))
+}
+
 // frame is the text of a golden frame, without its styles.
 func frame(t *testing.T, golden string) string {
 	t.Helper()

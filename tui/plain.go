@@ -360,7 +360,9 @@ func (p *plain) settle() {
 }
 
 // pending reports whether an answer is still to come, or the entry that it named.
-func (p *plain) pending() bool { return p.flying > 0 || p.due > p.e.Board.Head.Seq && p.e.Conn.phase == live }
+func (p *plain) pending() bool {
+	return p.flying > 0 || p.due > p.e.Board.Head.Seq && p.e.Conn.phase == live
+}
 
 // catchUp takes what has come already.
 func (p *plain) catchUp() {

@@ -48,6 +48,16 @@ func TestPlain_approveHigh(t *testing.T) {
 	})
 }
 
+// The conversation of docs/plain.md.
+func TestPlain_guide(t *testing.T) {
+	t.Parallel()
+	talking(t, "guide", waitingPlan(amp.High), func(k *talk) {
+		hash := k.script.Task("T-2026-001").Plan.Hash
+		k.says("plans", "1", "1", "h", "h", hash[len(hash)-4:], "yes").sent("approve")
+		k.says("u").sent("approve withdraw").says("quit")
+	})
+}
+
 func TestPlain_cancelIsTheDefault(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"", "y", "no", "yes please", "1", "ok", "approve", "yes\x1b[A"} {
@@ -347,7 +357,9 @@ func TestPlain_edit(t *testing.T) {
 	t.Parallel()
 	talking(t, "edit", waitingPlan(amp.Low), func(k *talk) {
 		k.plain.e.desk.edit = func(_ string, text []byte, _ int, done func([]byte, error) tea.Msg) tea.Cmd {
-			return func() tea.Msg { return done(bytes.ReplaceAll(text, []byte("Port the callers"), []byte("Port every caller")), nil) }
+			return func() tea.Msg {
+				return done(bytes.ReplaceAll(text, []byte("Port the callers"), []byte("Port every caller")), nil)
+			}
 		}
 		k.says("4", "1", "3").hears("becomes r2").says("2").hears("Revise T-2026-001?", "It changes:", "Port every caller").says("yes").sent("revise")
 		if c := lastSent(k); c.Args.Plan == nil || c.Args.Plan.Subtasks[1].Description != "Port every caller in internal/dispatch" {
@@ -411,7 +423,7 @@ func TestPlain_looking(t *testing.T) {
 		k.says("show T-2026-005").hears("has to acknowledge the review request in").choose("The timeline").hears("Timeline of T-2026-005")
 		k.says("m").says("back").choose("Criteria").hears("Criterion 1")
 		k.says("agents").hears("codex has", "at work").says("errors").hears("Errors of this conversation: 0.")
-		k.says("/jitter").hears("Entries with «jitter», newest first").says("1").hears("Entry #")
+		k.says("/jitter").hears("Entries found by «jitter», newest first").says("1").hears("Entry #").says("/type:nonsense").hears("The search is not understood").says("/type:review_verdict from:reviewer").hears("review verdict")
 		k.says("#82").hears("Critical escalation").says("help", "nonsense").hears("is no choice here").says("quit")
 	})
 }

@@ -44,7 +44,7 @@ func (r *historyRoom) tell(p *plain) {
 	case r.task != "":
 		p.say("Timeline of %s, newest first. A number opens an entry.", r.task)
 	case r.query != "":
-		p.say("Entries with %s, newest first: %d%s. A number opens one.", quoted(r.query), len(r.log), map[bool]string{true: " and more", false: ""}[r.more])
+		p.say("Entries found by %s, newest first: %d%s. A number opens one.", quoted(r.query), len(r.log), map[bool]string{true: " and more", false: ""}[r.more])
 	default:
 		p.say("The newest entries of the journal. A number opens one; a slash and words, as /retry, searches.")
 	}
@@ -55,7 +55,15 @@ func (r *historyRoom) tell(p *plain) {
 
 // read reads the next page.
 func (r *historyRoom) read(p *plain) {
-	f := amp.Filter{TaskID: r.task, Text: r.query, Newest: true, Limit: onPage}
+	f, err := amp.ParseSearch(r.query, p.e.Now.In(p.e.Zone))
+	if err != nil {
+		p.say("The search is not understood: %s", sentence(err.Error()))
+		return
+	}
+	f.Limit = onPage
+	if r.task != "" {
+		f.TaskID = r.task
+	}
 	if n := len(r.log); n > 0 {
 		f.Before = r.log[n-1].Seq
 	}

@@ -40,8 +40,11 @@ func (p *plain) taskCounts() string {
 		what string
 	}{
 		{x.Count(amp.Drafting, amp.Dispatched, amp.Executing, amp.Verifying, amp.Reviewing), "at work"},
-		{x.Count(amp.AwaitingApproval), "awaiting approval"}, {x.Count(amp.Held, amp.Suspended, amp.Locked), "standing still"},
-		{x.Count(amp.StatusApproved), "approved"}, {x.Count(amp.Delivered), "delivered"}, {x.Count(amp.Terminated), "terminated"},
+		{x.Count(amp.AwaitingApproval), "awaiting approval"},
+		{x.Count(amp.Held, amp.Suspended, amp.Locked), "standing still"},
+		{x.Count(amp.StatusApproved), "approved"},
+		{x.Count(amp.Delivered), "delivered"},
+		{x.Count(amp.Terminated), "terminated"},
 	} {
 		if c.n > 0 {
 			out += fmt.Sprintf("%s%d %s", sep, c.n, c.what)
@@ -69,7 +72,10 @@ func (p *plain) needCounts() string {
 		kind NeedKind
 		word string
 	}{
-		{NeedEscalation, "escalation"}, {NeedQuestion, "question"}, {NeedHeld, "held task"}, {NeedFailed, "decision not carried out"},
+		{NeedEscalation, "escalation"},
+		{NeedQuestion, "question"},
+		{NeedHeld, "held task"},
+		{NeedFailed, "decision not carried out"},
 		{NeedPlan, "plan"},
 	} {
 		n := 0

@@ -200,8 +200,13 @@ func (p *plain) roomAt(at Place) room {
 		return &errorsRoom{}
 	case KindHistory:
 		return &historyRoom{}
+	case KindEntry:
+		return &entryRoom{seq: at.Seq}
+	case KindFailures:
+		return &errorsRoom{}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // open goes to a task or an entry by its name.

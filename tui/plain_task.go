@@ -24,7 +24,7 @@ func (r *taskRoom) tell(p *plain) {
 		return
 	}
 	p.say("%s", p.taskWords(t))
-	p.say("It is %s since %s.", statusWords(t.Status), p.ago(t.Since))
+	p.say("It is %s since %s, %s.", statusWords(t.Status), p.e.Clock(t.Since), p.ago(t.Since))
 	if pl := t.Plan; pl != nil {
 		p.say("Branch: %s, from %s at %s.", quoted(pl.Branch), quoted(pl.BaseBranch), short(pl.BaseCommit))
 		p.say("Subtask %d of %d, round %d; executor %s, reviewer %s.", min(t.Subtask+1, len(pl.Subtasks)), len(pl.Subtasks), t.Round,
