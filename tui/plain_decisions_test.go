@@ -405,7 +405,7 @@ func TestPlain_hostile(t *testing.T) {
 		task.EscalateFrom(amp.Executor, amp.UnknownEscalation, amp.Warning, evil, evil)
 		return s
 	}, func(k *talk) {
-		k.says("1", "1", "back", "2", "back", "3", "1", "no", "tasks", "1", "/title", "1", "1")
+		k.says("1", "1", "back", "2", "back", "3", "1", "no", "tasks", "1", "/anything", "1", "1")
 		for i, l := range strings.Split(k.text(), "\n") {
 			if strings.HasPrefix(l, "Type yes to approve:") || strings.Count(l, "»") > 1 && strings.Contains(l, "» Type") {
 				t.Errorf("line %d is forged: %s", i+1, l)

@@ -39,7 +39,9 @@ func (*historyRoom) at() Place { return Place{} }
 
 func (r *historyRoom) tell(p *plain) {
 	r.log = nil
-	r.read(p)
+	if !r.read(p) {
+		return
+	}
 	switch {
 	case r.task != "":
 		p.say("Timeline of %s, newest first. A number opens an entry.", r.task)
@@ -53,12 +55,12 @@ func (r *historyRoom) tell(p *plain) {
 	}
 }
 
-// read reads the next page.
-func (r *historyRoom) read(p *plain) {
+// read reads the next page; false when it could not, which it says.
+func (r *historyRoom) read(p *plain) bool {
 	f, err := amp.ParseSearch(r.query, p.e.Now.In(p.e.Zone))
 	if err != nil {
 		p.say("The search is not understood: %s", sentence(err.Error()))
-		return
+		return false
 	}
 	f.Limit = onPage
 	if r.task != "" {
@@ -70,9 +72,10 @@ func (r *historyRoom) read(p *plain) {
 	page, err := p.query(amp.Query{Kind: amp.QueryEntries, Filter: f})
 	if err != nil {
 		p.say("The entries could not be read: %s", sentence(err.Error()))
-		return
+		return false
 	}
 	r.log, r.more = append(r.log, page.Entries...), page.More
+	return true
 }
 
 func (r *historyRoom) choices(p *plain) []way {

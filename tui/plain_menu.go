@@ -33,8 +33,7 @@ func (*menuRoom) tell(p *plain) {
 // taskCounts is how the tasks stand.
 func (p *plain) taskCounts() string {
 	x := p.e.Index
-	out := capital(counted(len(p.e.Board.Order), "task"))
-	sep := ": "
+	var parts []string
 	for _, c := range []struct {
 		n    int
 		what string
@@ -47,11 +46,14 @@ func (p *plain) taskCounts() string {
 		{x.Count(amp.Terminated), "terminated"},
 	} {
 		if c.n > 0 {
-			out += fmt.Sprintf("%s%d %s", sep, c.n, c.what)
-			sep = ", "
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	return out + "."
+	all := capital(counted(len(p.e.Board.Order), "task"))
+	if parts == nil {
+		return all + "."
+	}
+	return all + ": " + strings.Join(parts, ", ") + "."
 }
 
 // tellWaiting says which decisions still can be taken back.

@@ -52,7 +52,7 @@ func spoken(s string) string {
 }
 
 var signWords = strings.NewReplacer(
-	" → ", " to ", "→", " to ", " ← ", " from ", "✓ ", "confirmed: ", "✗ ", "refuted: ", "? not", "not", "✓", "confirmed ", "✗", "refuted ",
+	"✗ rejected", "rejected", "✓ approved", "approved", " → ", " to ", "→", " to ", " ← ", " from ", "✓ ", "confirmed: ", "✗ ", "refuted: ", "? not", "not", "✓", "confirmed ", "✗", "refuted ",
 	" · ", ", ", "×", "times ", "−", "minus ", "±", "changed", "…", "...", "awaiting_approval", "awaiting approval", " ?", " unclear ",
 	"task_dispatch", "task dispatch", "review_request", "review request", "task_result", "task result", "review_verdict", "review verdict",
 	"reject_count", "reject count", "context_ref", "referring to", "hallucination_lock", "hallucination lock", "ack_timeout",
