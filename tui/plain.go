@@ -292,10 +292,10 @@ func (p *plain) askRaw(question string) (term.Answered, error) {
 }
 
 // sure asks for the word that lets something happen; true means that it was given to this very question. Everything else is no.
-func (p *plain) sure(verb, word string, r bar.Risk) (bool, error) {
+func (p *plain) sure(verb, word string) (bool, error) {
 	want := "yes"
 	if !p.terminal { // lines of a pipe may have been written for another question
-		want = strings.TrimSpace("yes " + word)
+		want += " " + word
 	}
 	for {
 		p.settle()

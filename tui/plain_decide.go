@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -28,7 +28,7 @@ func (p *plain) sheets() error {
 			err = p.write(s)
 		default:
 			p.e.CloseSheet()
-			err = fmt.Errorf("%T has no questions", s)
+			p.say("This is asked on the screens only; nothing was done.")
 		}
 		if err != nil {
 			p.e.CloseSheet()
@@ -182,7 +182,7 @@ func (p *plain) decide(d *decision) error {
 		if err != nil || typed == nil {
 			return p.leaveDecision(d, err)
 		}
-		yes, err := p.sure(strings.ToLower(a.Confirm), string(d.prop.TaskID), a.Risk)
+		yes, err := p.sure(strings.ToLower(a.Confirm), cmp.Or(string(d.prop.TaskID), "everything"))
 		if err != nil || !yes {
 			return p.leaveDecision(d, err)
 		}

@@ -1,8 +1,8 @@
 // Command arbiter is the admin's program: the screens, the background coordinator, and every decision as a command.
 //
 // Rules of the command line: what a machine reads goes to standard output and nothing else does; prompts, progress and errors go
-// to standard error; nothing is asked when standard input is no terminal. Exit codes: 0 done, 1 failed, 2 usage, 3 refused by a
-// rule, 4 waits for a person.
+// to standard error; nothing is asked when standard input is no terminal, except by --plain. Exit codes: 0 done, 1 failed, 2 usage,
+// 3 refused by a rule, 4 waits for a person.
 package main
 
 import (
