@@ -248,6 +248,9 @@ func (p *plain) ask(question string) (string, error) {
 // askRaw is [plain.ask] with what was wrong about the line.
 func (p *plain) askRaw(question string) (term.Answered, error) {
 	p.settle()
+	if p.over {
+		return term.Answered{}, errLeft
+	}
 	p.tellNews()
 	p.prompt(question)
 	p.lines.Ask()
