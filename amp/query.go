@@ -93,4 +93,28 @@ type CoordinatorState struct {
 	UndoMS       int64               `json:"undo_ms,omitzero"`
 	AckSec       map[MessageType]int `json:"ack_sec,omitzero"`
 	HeartbeatSec int                 `json:"heartbeat_sec,omitzero"`
+	// Crew are the configured agents by name. Budget bounds a task whose plan sets no bound of its own.
+	Crew   []AgentFacts `json:"crew,omitzero"`
+	Budget Budget       `json:"budget,omitzero"`
+}
+
+// AgentFacts is what is known of a configured agent before it does anything: its configuration, and what the way to it promises.
+// What the program behind it can do shows in its turns.
+type AgentFacts struct {
+	Name string `json:"name"`
+	// Through is how turns reach it: "command" for a program that Arbiter runs, "external" for one that takes part by itself.
+	Through string `json:"through"`
+	Vendor  string `json:"vendor,omitzero"`
+	Roles   []Role `json:"roles"`
+	// Acks is who acknowledges its messages: "agent" itself, or "auto", Arbiter once the program has read them.
+	Acks string `json:"acks,omitzero"`
+	// Resumes, ReportsCost and Stops say that the way to it carries sessions over, takes reports of tokens and cost, and proves that
+	// nothing of an ended turn is left.
+	Resumes     bool `json:"resumes,omitzero"`
+	ReportsCost bool `json:"reports_cost,omitzero"`
+	Stops       bool `json:"stops,omitzero"`
+	// SilenceSec and TotalSec bound a turn, OutputBytes what it may write; 0 is not known.
+	SilenceSec  int   `json:"silence_sec,omitzero"`
+	TotalSec    int   `json:"total_sec,omitzero"`
+	OutputBytes int64 `json:"output_bytes,omitzero"`
 }

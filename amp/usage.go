@@ -63,6 +63,14 @@ type Outcomes struct {
 	Lost    int `json:"lost,omitzero"`
 }
 
+// Plus is the sum of both.
+func (o Outcomes) Plus(p Outcomes) Outcomes {
+	return Outcomes{
+		OK: o.OK + p.OK, Failed: o.Failed + p.Failed, Invalid: o.Invalid + p.Invalid, Killed: o.Killed + p.Killed,
+		Timeout: o.Timeout + p.Timeout, Lost: o.Lost + p.Lost,
+	}
+}
+
 func (o *Outcomes) count(how TurnOutcome) {
 	switch how {
 	case TurnOK:

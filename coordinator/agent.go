@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"arbiter/amp"
+	"arbiter/providers"
 )
 
 // choose names the agent for a role of a task. A reviewer is another vendor than the executor, unless the admin named it.
@@ -48,4 +49,21 @@ func (c *Coordinator) agentNames() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// crew is what is known of the configured agents, by name.
+func (c *Coordinator) crew() []amp.AgentFacts {
+	out := make([]amp.AgentFacts, 0, len(c.cfg.Agents))
+	for _, name := range c.agentNames() {
+		a := c.cfg.Agents[name]
+		f := amp.AgentFacts{Through: "external"}
+		if d, ok := a.Agent.(providers.Describer); ok {
+			f = d.Describe(a.Limits)
+		} else if a.Agent != nil {
+			f.Through = "adapter"
+		}
+		f.Name, f.Vendor, f.Roles = name, a.Vendor, slices.Clone(a.Roles)
+		out = append(out, f)
+	}
+	return out
 }

@@ -133,7 +133,7 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 		PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Log: c.ownLog(), Slots: c.cfg.Slots,
 		Agents: map[amp.Role][]string{},
 		Roles:  map[amp.Role]string{}, UndoMS: c.cfg.Undo.Milliseconds(), AckSec: map[amp.MessageType]int{},
-		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()),
+		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()), Crew: c.crew(), Budget: c.cfg.Budget,
 	}
 	for role := range c.cfg.Roles {
 		if name, _, err := c.choose(&amp.Task{}, role); err == nil {

@@ -94,6 +94,13 @@ type Agent interface {
 	Run(ctx context.Context, turn Turn, emit func(Event)) (Outcome, error)
 }
 
+// Describer is what an agent can do besides when it knows itself.
+type Describer interface {
+	// Describe says how turns with these limits reach the agent and what that way promises. Name, Vendor and Roles are empty: they are
+	// the configuration's. It promises nothing that only the program behind it could keep.
+	Describe(l Limits) amp.AgentFacts
+}
+
 // Reaper is what an agent can do besides when its turns are processes of this machine.
 type Reaper interface {
 	// Reap ends every process that a turn left behind when the coordinator died; that none is there is no error. It returns an

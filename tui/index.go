@@ -74,6 +74,7 @@ type facts struct {
 	match   string
 	running bool
 	waiting bool
+	stopped bool
 }
 
 // index is what screens count and list of a board. It follows the board task by task, so that its cost does not depend
@@ -85,8 +86,9 @@ type index struct {
 	Inbox, Plans int
 	// ByStatus counts tasks.
 	ByStatus map[amp.Status]int
-	// Running are the tasks with a turn at work, Waiting those with a command in its undo time.
-	Running, Waiting map[amp.TaskID]bool
+	// Running are the tasks with a turn at work, Waiting those with a command in its undo time, Stopped those that an escalation
+	// suspended or locked.
+	Running, Waiting, Stopped map[amp.TaskID]bool
 	// Oldest is when the need that waits longest came, zero without needs.
 	Oldest time.Time
 	// Version grows with every change.
@@ -109,7 +111,7 @@ func newIndex(b *amp.Board, gone map[uint64]bool) *index {
 func (x *index) rebuild(b *amp.Board, gone map[uint64]bool) {
 	*x = index{
 		Epoch: x.Epoch + 1, Version: x.Version + 1, roles: x.roles, ByStatus: map[amp.Status]int{}, Running: map[amp.TaskID]bool{},
-		Waiting: map[amp.TaskID]bool{}, tasks: make(map[amp.TaskID]*facts, len(b.Tasks)),
+		Waiting: map[amp.TaskID]bool{}, Stopped: map[amp.TaskID]bool{}, tasks: make(map[amp.TaskID]*facts, len(b.Tasks)),
 	}
 	for _, id := range b.Order {
 		f := newFacts(b.Tasks[id], gone, x.roles)
@@ -169,6 +171,7 @@ func (x *index) count(id amp.TaskID, f *facts, by int) {
 	}
 	set(x.Running, id, f.running && by > 0)
 	set(x.Waiting, id, f.waiting && by > 0)
+	set(x.Stopped, id, f.stopped && by > 0)
 }
 
 func set(m map[amp.TaskID]bool, id amp.TaskID, on bool) {
@@ -197,7 +200,9 @@ func (x *index) Count(statuses ...amp.Status) int {
 }
 
 func newFacts(t *amp.Task, gone map[uint64]bool, roles map[amp.Role]string) *facts {
-	f := &facts{status: t.Status, running: t.Turn != nil, waiting: len(t.Waiting) > 0}
+	f := &facts{
+		status: t.Status, running: t.Turn != nil, waiting: len(t.Waiting) > 0, stopped: t.Status == amp.Suspended || t.Status == amp.Locked,
+	}
 	f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(t.Status), t.Title, withWhom(t, roles), riskOf(t)}, " "))
 	for _, n := range needsOf(t) {
 		n.ID = string(n.Kind) + seqName(n.Seq)

@@ -27,6 +27,7 @@ const (
 	KindErrors      Kind = "errors"
 	KindEntry       Kind = "entry"
 	KindText        Kind = "text"
+	KindTurn        Kind = "turn"
 	KindFailures    Kind = "failures"
 	KindEscalations Kind = "escalations"
 	KindDiff        Kind = "diff"
@@ -81,6 +82,7 @@ func kinds() []pageKind {
 		escalationsKind(),
 		textKind(),
 		diffKind(),
+		turnKind(),
 	}
 }
 

@@ -34,6 +34,9 @@ type nowPage struct {
 	card             *ui.Block // the right pane, drawn for cardKey
 	cardKey          cardKey
 	cardWake         time.Time
+	side             *ui.Block // the panels below it, drawn for sideKey
+	sideKey          cardKey
+	sideWake         time.Time
 	told             *ui.Block // the journal's rows, drawn for toldKey
 	toldKey          journalKey
 }

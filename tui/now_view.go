@@ -121,10 +121,14 @@ type tallyKey struct {
 }
 
 func (p *nowPage) slots() string {
-	if s := p.e.State; s != nil && s.Slots > 0 {
-		return fmt.Sprintf("%d of %d turns", len(p.e.Index.Running), s.Slots)
+	used := ""
+	if p.e.Width < 120 { // a wide screen has a panel of its own for it
+		used = " · " + p.e.spentToday()
 	}
-	return plural(len(p.e.Index.Running), "turn")
+	if s := p.e.State; s != nil && s.Slots > 0 {
+		return fmt.Sprintf("%d of %d turns", len(p.e.Index.Running), s.Slots) + used
+	}
+	return plural(len(p.e.Index.Running), "turn") + used
 }
 
 func (p *nowPage) agentsRow(w int) string {
@@ -133,7 +137,8 @@ func (p *nowPage) agentsRow(w int) string {
 		return "  " + p.e.Theme.S(theme.Muted, "no agent is at work")
 	}
 	row := " "
-	for i, a := range all {
+	for i := range all {
+		a := &all[i]
 		next := " " + ui.Safe(a.name) + " " + p.e.agentText(a) + "  "
 		if ui.Width(row)+ui.Width(next) > w-4 {
 			return row + p.e.Theme.S(theme.Muted, fmt.Sprintf(" +%d", len(all)-i))
@@ -201,26 +206,14 @@ type cardKey struct {
 
 func (p *nowPage) drawPreview(w, h int) *ui.Block {
 	e := p.e
-	agents := ui.NewBlock(e.Theme, w).Rule("Agents", p.slots())
-	all := e.agents()
-	for i, a := range all {
-		if i == max(h/3, 3) {
-			agents.Say(theme.Muted, fmt.Sprintf("  and %d more", len(all)-i))
-			break
-		}
-		agents.Add("  " + ui.Pad(ui.Safe(a.name), 12) + " " + e.agentText(a))
-	}
-	if len(all) == 0 {
-		agents.Say(theme.Muted, "  no agent is at work")
-	}
-	e.drawFatigue(agents)
+	panels := p.panels(w, h)
 	top := ui.NewBlock(e.Theme, w)
 	if n := p.need(); n != nil {
 		e.needCard(top, n)
 	} else if t := e.Board.Task(p.Subject()); t != nil {
 		e.taskCard(top, t)
 	}
-	return top.Fit(max(h-agents.Height(), 0)).Append(agents).Fit(h)
+	return top.Fit(max(h-panels.Height(), 0)).Append(panels).Fit(h)
 }
 
 // ruleUp is a titled rule line that closes two panes above it at column x.

@@ -109,6 +109,13 @@ func visit(t testing.TB, m *model, at Place) {
 		}
 		p.Update(olderMsg{page: older, first: true, proof: older})
 	}
+	if p, ok := m.nav.top().page.(*turnPage); ok {
+		log, err := m.env.Session.Query(t.Context(), amp.Query{Kind: amp.QueryLog, From: p.turn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Update(turnTextMsg{turnText: turnText{log.Text, tellLines(log.Text)}})
+	}
 	m.gate.urgent()
 	m.Update(nil)
 }

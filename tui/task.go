@@ -335,7 +335,7 @@ func (p *taskPage) intent(id string) tea.Cmd {
 		return p.e.Go(Place{Kind: KindDiff, ID: string(p.id)})
 	case "task.log":
 		if it := p.cursor(); it != nil && it.turnID != "" {
-			return p.e.Go(Place{Kind: KindText, ID: textLog + ":" + it.turnID})
+			return p.e.Go(turnPlace(p.id, it.turnID))
 		}
 		p.e.Toast(theme.Text, "stand on a turn to see its output")
 	case "task.criteria", "task.claims", "task.issues":

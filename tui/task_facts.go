@@ -268,5 +268,5 @@ func (p *taskPage) contract(b *ui.Block, t *amp.Task) {
 		}
 		b.Field(9, label, ui.Safe(shortSubtask(t, s.SubtaskID))+" "+sign+" "+ui.Safe(s.Description)+e.Theme.S(theme.Muted, fmt.Sprintf("  ~%d", s.EstimatedLines)))
 	}
-	b.Field(9, "spent", spent(t))
+	b.Field(9, "spent", e.spent(t))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"arbiter/amp"
 	"arbiter/tui/theme"
@@ -21,7 +20,7 @@ func (p *taskPage) Render(w, h int) *ui.Block {
 	}
 	status := e.statusText(t.Status, true) + " · " + e.rejects(t) + " · " + ui.Safe(riskOf(t)) + " "
 	b.Spread(" "+e.Theme.S(theme.Muted, "Tasks › ")+e.Theme.S(theme.Strong, string(t.ID))+"  "+ui.Safe(titleOf(t)), status)
-	b.Spread(" "+p.about(t), e.Theme.S(theme.Muted, spent(t))+" ")
+	b.Spread(" "+p.about(t), e.Theme.S(theme.Muted, e.spent(t))+" ")
 	return p.panes(b, t, w, h)
 }
 
@@ -78,19 +77,6 @@ func (p *taskPage) about(t *amp.Task) string {
 	}
 	parts = append(parts, ui.Safe(p.e.agentOf(t, amp.Executor))+", reviewed by "+ui.Safe(p.e.agentOf(t, amp.Reviewer)))
 	return strings.Join(parts, " · ")
-}
-
-// spent is what the turns took of the budget.
-func spent(t *amp.Task) string {
-	text := plural(t.Spent.Turns, "turn")
-	if t.Limits.Turns > 0 {
-		text = fmt.Sprintf("%d of %d turns", t.Spent.Turns, t.Limits.Turns)
-	}
-	text += " · " + ui.Clock(time.Duration(t.Spent.WallSec)*time.Second)
-	if t.Limits.WallSec > 0 {
-		text += " of " + ui.Clock(time.Duration(t.Limits.WallSec)*time.Second)
-	}
-	return text
 }
 
 // panes draws timeline and facts under the head.

@@ -13,7 +13,7 @@ import (
 	"arbiter/tui/ui"
 )
 
-// Texts that the text page shows; they stand before what they are of in [Place].ID: "log:turn-7".
+// Texts that the text page shows; they stand before what they are of in [Place].ID: "log:" of the coordinator.
 const (
 	textLog = "log"
 )
@@ -35,7 +35,7 @@ func textKind() pageKind {
 	}
 }
 
-// textPage shows one text of any size: the output of a turn.
+// textPage shows one text of any size: the log of the coordinator.
 type textPage struct {
 	e      *env
 	at     Place

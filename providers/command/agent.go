@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"arbiter/amp"
 	"arbiter/providers"
 	"arbiter/providers/sandbox"
 )
@@ -77,8 +78,9 @@ type Agent struct {
 }
 
 var (
-	_ providers.Agent  = (*Agent)(nil)
-	_ providers.Reaper = (*Agent)(nil)
+	_ providers.Agent     = (*Agent)(nil)
+	_ providers.Reaper    = (*Agent)(nil)
+	_ providers.Describer = (*Agent)(nil)
 )
 
 // New makes an agent of a program, or reports every problem of the configuration. Whether the program exists shows when a turn
@@ -105,6 +107,15 @@ func New(c Config) (*Agent, error) {
 
 // Name is the agent's name in the journal.
 func (a *Agent) Name() string { return a.config.Name }
+
+// Describe says what the protocol of commands promises, see [providers.Describer].
+func (a *Agent) Describe(l providers.Limits) amp.AgentFacts {
+	l = limits(l, a.config.Limits)
+	return amp.AgentFacts{
+		Through: "command", Acks: string(a.config.Acks), Resumes: true, ReportsCost: true, Stops: true,
+		SilenceSec: int(l.Silence.Seconds()), TotalSec: int(l.Total.Seconds()), OutputBytes: l.Output,
+	}
+}
 
 // Run runs the program for one turn, see [providers.Agent].
 func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {

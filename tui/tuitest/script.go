@@ -28,6 +28,7 @@ type Script struct {
 	down    error
 	gap     int // how many entries the next batch leaves out
 	diff    map[amp.TaskID]func(q amp.Query) (string, *amp.Diff)
+	logs    map[string]string
 	state   amp.CoordinatorState
 	sent    []amp.Command
 	refuse  error
@@ -43,11 +44,23 @@ type Script struct {
 func NewScript(now time.Time) *Script {
 	return &Script{
 		now: now, board: amp.NewBoard(), changed: make(chan struct{}), diff: map[amp.TaskID]func(amp.Query) (string, *amp.Diff){},
-		named: map[string]uint64{},
+		named: map[string]uint64{}, logs: map[string]string{},
 		state: amp.CoordinatorState{
 			PID: 4711, Version: "test", Home: "/data", Slots: 8, Started: now,
 			Agents: map[amp.Role][]string{amp.Executor: {"codex"}, amp.Reviewer: {"claude"}, amp.Coordinator: {"gemini"}},
+			Crew: []amp.AgentFacts{
+				crewman("claude", "anthropic", amp.Reviewer), crewman("codex", "openai", amp.Executor),
+				crewman("gemini", "google", amp.Coordinator),
+			},
 		},
+	}
+}
+
+// crewman is a program that Arbiter runs, with the limits that a command has by itself.
+func crewman(name, vendor string, roles ...amp.Role) amp.AgentFacts {
+	return amp.AgentFacts{
+		Name: name, Vendor: vendor, Roles: roles, Through: "command", Acks: "agent", Resumes: true, ReportsCost: true, Stops: true,
+		SilenceSec: 600, TotalSec: 3600, OutputBytes: 64 << 20,
 	}
 }
 
@@ -185,6 +198,14 @@ func (s *Script) SetDiffs(id amp.TaskID, answer func(q amp.Query) (text string, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.diff[id] = answer
+	return s
+}
+
+// SetLog sets what a query for the output of a turn answers; without it the turn has no output file.
+func (s *Script) SetLog(turnID, text string) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logs[turnID] = text
 	return s
 }
 
@@ -365,7 +386,11 @@ func (s *Script) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 		}
 		p.Check = &amp.Check{Subject: amp.CheckResume, TaskID: q.TaskID, Claims: claims}
 	case amp.QueryLog:
-		p.Text = "output of " + q.From + "\n"
+		text, ok := s.logs[q.From]
+		if !ok {
+			return amp.Page{}, fmt.Errorf("turn %q has no log", q.From)
+		}
+		p.Text = text
 	}
 	return p, nil
 }

@@ -20,6 +20,9 @@ type Story struct {
 	Estimated int
 	// Commit is what the next result reports and the next check finds.
 	Commit string
+	// Tokens and CostUSD are what the next turns report when they end.
+	Tokens  int
+	CostUSD float64
 }
 
 // NewTask begins a task with a wish. Steps follow one second apart unless the test moves the clock.
@@ -27,7 +30,10 @@ func (s *Script) NewTask(title string) *Story {
 	s.mu.Lock()
 	id := s.board.NewTaskID(s.now)
 	s.mu.Unlock()
-	t := &Story{s: s, ID: id, last: map[amp.MessageType]string{}, Executor: "codex", Reviewer: "claude", Commit: "7d20c4e000000000000000000000000000000000"}
+	t := &Story{
+		s: s, ID: id, last: map[amp.MessageType]string{}, Executor: "codex", Reviewer: "claude",
+		Commit: "7d20c4e000000000000000000000000000000000", CostUSD: 0.12,
+	}
 	t.Plan = amp.Plan{
 		TaskID: id, Revision: 1, Title: title, Wish: title, Author: "gemini", Description: title, Repo: "/src/relay",
 		Branch: "feature/" + string(id), BaseBranch: "main", BaseCommit: "4c1e9a2" + fmt.Sprintf("%033d", 0), RiskLevel: amp.Low,
@@ -117,7 +123,12 @@ func (t *Story) Checkpoints(n int) *Story {
 
 // Ends ends the running turn.
 func (t *Story) Ends(how amp.TurnOutcome) *Story {
-	return t.turnEvent(amp.Turn{Event: amp.TurnEnded, Outcome: how, TookMS: 61_000, CostUSD: 0.12})
+	return t.turnEvent(amp.Turn{Event: amp.TurnEnded, Outcome: how, TookMS: 61_000, Tokens: t.Tokens, CostUSD: t.CostUSD})
+}
+
+// EndsBecause ends the running turn and says why.
+func (t *Story) EndsBecause(how amp.TurnOutcome, why string) *Story {
+	return t.turnEvent(amp.Turn{Event: amp.TurnEnded, Outcome: how, TookMS: 61_000, Tokens: t.Tokens, CostUSD: t.CostUSD, Text: why})
 }
 
 // Redelivered notes the second delivery of the newest message of a type.

@@ -43,6 +43,24 @@ func (p *Pager) SetText(text string) {
 	p.Search(p.query)
 }
 
+// Update shows a text that goes on from the one before, of which the beginning may be gone: the lines on the screen stay. Where the
+// two have nothing in common it is [Pager.SetText].
+func (p *Pager) Update(text string) {
+	const probe = 4 << 10
+	old, top, left := p.text, p.top, p.left
+	head := text[:min(len(text), probe)]
+	at := strings.Index(old, head)
+	if strings.HasPrefix(text, old) {
+		at = 0
+	}
+	p.SetText(text)
+	if old == "" || at < 0 {
+		return
+	}
+	p.left = left
+	p.Goto(top - strings.Count(old[:at], "\n"))
+}
+
 // Lines returns the number of lines, Top the index of the first one on the screen.
 func (p *Pager) Lines() int {
 	if p.text == "" {

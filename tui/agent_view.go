@@ -1,0 +1,414 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+// columns is the table of a pane in w cells.
+func (p *agentPage) columns(pane, w int) *ui.Columns {
+	if p.cols[pane] != nil && p.colsW[pane] == w {
+		return p.cols[pane]
+	}
+	var cols []ui.Column
+	switch pane {
+	case paneAgents:
+		cols = []ui.Column{
+			{Title: "PROVIDER", Width: 10, Flex: true, Keep: 10},
+			{Title: "THROUGH", Width: 8, Keep: 3},
+			{Title: "ROLES", Width: 20, Keep: 2},
+			{Title: "STATE", Width: 12, Keep: 9},
+			{Title: "TURNS", Width: 5, Right: true, Keep: 6},
+			{Title: "TODAY", Width: 8, Right: true, Keep: 5},
+		}
+	case paneTurns:
+		cols = []ui.Column{
+			{Title: "TASK", Width: 10, Keep: 10},
+			{Title: "ROLE", Width: 8, Keep: 5},
+			{Title: "AGENT", Width: 8, Flex: true, Keep: 8},
+			{Title: "EP", Width: 2, Right: true, Keep: 2},
+			{Title: "TURN", Width: 7, Right: true, Keep: 6},
+			{Title: "SILENT", Width: 6, Right: true, Keep: 3},
+			{Title: "HEARTBEAT", Width: 22, Keep: 9},
+			{Title: "TASK $", Width: 8, Right: true, Keep: 4},
+		}
+	case paneStopped:
+		cols = []ui.Column{
+			{Title: "TASK", Width: 10, Keep: 10},
+			{Title: "STATUS", Width: 11, Keep: 9},
+			{Title: "PROOF", Width: 20, Flex: true, Keep: 8},
+			{Title: "ENTRY", Width: 7, Right: true, Keep: 5},
+		}
+	case panePast:
+		cols = []ui.Column{
+			{Title: "WHEN", Width: 5, Right: true, Keep: 6},
+			{Title: "TASK", Width: 10, Keep: 10},
+			{Title: "ROLE", Width: 8, Keep: 4},
+			{Title: "ENDED", Width: 12, Keep: 9},
+			{Title: "WHY", Width: 8, Flex: true, Keep: 2},
+			{Title: "TOOK", Width: 7, Right: true, Keep: 5},
+			{Title: "COST", Width: 8, Right: true, Keep: 7},
+		}
+	}
+	p.cols[pane], p.colsW[pane] = ui.NewColumns(p.e.Theme, w, cols...), w
+	return p.cols[pane]
+}
+
+// roleWord is a role as a column shows it: the agent in the role of the coordinator plans.
+func roleWord(r amp.Role) string {
+	if r == amp.Coordinator {
+		return "planner"
+	}
+	return string(r)
+}
+
+func (p *agentPage) agentLine(c *ui.Columns, a *agentState, on bool) ui.Line {
+	turns := "--"
+	if d := a.today(p.e); d.Turns+a.turns > 0 {
+		turns = fmt.Sprint(d.Turns + a.turns)
+	}
+	spent := cost(a.today(p.e).Usage)
+	if spent == "" {
+		spent = "--"
+	}
+	state := a.sign(p.e)
+	if a.turns > 1 {
+		state += fmt.Sprintf(", %d", a.turns)
+	}
+	return c.Row(on, ui.Cell{Text: a.name}, ui.Cell{Text: a.through()}, ui.Cell{Text: strings.ReplaceAll(a.roles(p.e), string(amp.Coordinator), "planner")},
+		ui.Cell{Styled: state}, ui.Cell{Text: turns}, ui.Cell{Text: spent})
+}
+
+func (p *agentPage) turnLine(c *ui.Columns, t *amp.Task, on bool) ui.Line {
+	u := t.Turn
+	if u == nil {
+		return c.Row(on, ui.Cell{Text: string(t.ID)}, ui.Cell{Text: "--"}, ui.Cell{Text: "ended"})
+	}
+	return c.Row(on, ui.Cell{Text: string(t.ID)}, ui.Cell{Text: roleWord(u.Role)}, ui.Cell{Text: u.Agent},
+		ui.Cell{Text: fmt.Sprint(u.Epoch), Role: theme.Muted}, ui.Cell{Text: p.e.clockOf(u.StartedAt)},
+		ui.Cell{Text: p.e.clockOf(u.LastAt)}, ui.Cell{Styled: p.e.beat(t, 6)}, ui.Cell{Text: cost(t.Usage), Role: theme.Muted})
+}
+
+func (p *agentPage) stoppedLine(c *ui.Columns, t *amp.Task, on bool) ui.Line {
+	proof, entry := p.e.Theme.S(theme.Danger, p.e.Theme.Signs.No+" not proven yet: resume and unlock are off"), ""
+	if t.Proof != 0 {
+		entry = seqName(t.Proof)
+		proof = p.claimSigns(p.proofs[t.Proof])
+	}
+	return c.Row(on, ui.Cell{Text: string(t.ID)}, ui.Cell{Styled: p.e.statusText(t.Status, true)}, ui.Cell{Styled: proof},
+		ui.Cell{Text: entry, Role: theme.Muted})
+}
+
+// claimSigns is a proof in one line: each claim with its finding.
+func (p *agentPage) claimSigns(c *amp.Check) string {
+	if c == nil {
+		return p.e.Theme.S(theme.Good, p.e.Theme.Signs.Yes+" proven")
+	}
+	var out []string
+	for _, cl := range c.Claims {
+		out = append(out, p.e.finding(cl.Finding)+" "+ui.Safe(cl.Name))
+	}
+	return strings.Join(out, "  ")
+}
+
+// finding is the sign of a finding in its role.
+func (e *env) finding(f amp.Finding) string {
+	switch f {
+	case amp.Confirmed:
+		return e.Theme.S(theme.Good, e.Theme.Signs.Yes)
+	case amp.Refuted:
+		return e.Theme.S(theme.Danger, e.Theme.Signs.No)
+	case amp.Inconclusive:
+	}
+	return e.Theme.S(theme.Time, "?")
+}
+
+func (p *agentPage) pastLine(c *ui.Columns, end *amp.TurnEnd, on bool) ui.Line {
+	return c.Row(on, ui.Cell{Text: p.e.Age(end.At), Role: theme.Muted}, ui.Cell{Text: string(end.TaskID)}, ui.Cell{Text: roleWord(end.Role)},
+		ui.Cell{Styled: p.e.outcome(end.Outcome)}, ui.Cell{Text: end.Why, Role: theme.Quote},
+		ui.Cell{Text: ui.Clock(time.Duration(end.TookMS) * time.Millisecond)},
+		ui.Cell{Text: cost(amp.Usage{Turns: 1, Tokens: end.Tokens, CostUSD: end.CostUSD})})
+}
+
+// outcome is how a turn ended, in sign and words.
+func (e *env) outcome(o amp.TurnOutcome) string {
+	switch {
+	case o == amp.TurnOK:
+		return e.Theme.S(theme.Good, e.Theme.Signs.Yes) + " " + outcomeWord(o)
+	case o.Bad():
+		return e.Theme.S(theme.Danger, e.Theme.Signs.No) + " " + outcomeWord(o)
+	}
+	return e.Theme.S(theme.Muted, e.Theme.Signs.Open+" "+outcomeWord(o))
+}
+
+// Render draws the lists one below the other and the detail under them, or beside them from 120 cells on.
+func (p *agentPage) Render(w, h int) *ui.Block {
+	p.gather()
+	for i := range p.tops {
+		p.tops[i], p.rows[i] = -1, 0
+	}
+	p.left = -1
+	if len(p.turns) > 0 {
+		p.e.Tick()
+	}
+	b := ui.NewBlock(p.e.Theme, w)
+	p.search.row(p.e, b)
+	if p.zoomed {
+		return p.pane(b, p.focus, h-b.Height()).Fit(h)
+	}
+	lw, rw, two := ui.Split(w, 0.6, 72, 46)
+	if w >= 120 && two {
+		p.left = lw
+		left := ui.NewBlock(p.e.Theme, lw)
+		p.search.row(p.e, left)
+		p.stack(left, h-left.Height())
+		return ui.Beside(left.Fit(h), p.detail(ui.NewBlock(p.e.Theme, rw), h)).Fit(h)
+	}
+	under := 0
+	if h >= 16 {
+		under = max(4, h/4)
+	} else if p.focus == panePast {
+		under = h / 2
+	}
+	p.stack(b, h-b.Height()-under)
+	if under > 0 {
+		p.detail(b, h-b.Height())
+	}
+	return b.Fit(h)
+}
+
+// stack draws agents, turns and what stands still in h rows.
+func (p *agentPage) stack(b *ui.Block, h int) {
+	if h < 9 { // room for one: that with the focus
+		pane := p.focus
+		if pane == panePast {
+			pane = paneAgents
+		}
+		p.pane(b, pane, h)
+		return
+	}
+	stopped := 0
+	if n := len(p.stopped); n > 0 {
+		stopped = 1 + min(n, max(h/6, 2))
+	}
+	agents := 2 + min(max(len(p.agents), 1), max((h-stopped)/3, 2))
+	turns := h - stopped - agents
+	if used := 2 + max(len(p.turns), 1); turns > used { // what is not needed goes to the others
+		agents = min(2+max(len(p.agents), 1), agents+turns-used)
+		turns = min(h-stopped-agents, used)
+	}
+	p.pane(b, paneAgents, agents)
+	p.pane(b, paneTurns, turns)
+	if stopped > 0 {
+		p.pane(b, paneStopped, stopped)
+	}
+}
+
+// pane draws the rule, the head and the rows of one list in h rows.
+func (p *agentPage) pane(b *ui.Block, pane, h int) *ui.Block {
+	e, end := p.e, b.Height()+h
+	title, facts := "", ""
+	switch pane {
+	case paneAgents:
+		title, facts = "Providers", e.spentToday()
+	case paneTurns:
+		title = fmt.Sprintf("Turns %d", len(p.turns))
+		if e.State != nil && e.State.Slots > 0 {
+			title += fmt.Sprintf(" of %d", e.State.Slots)
+		}
+		facts = fmt.Sprintf("heartbeat: minutes since the last write, limit %d", int(e.heartbeat().Minutes()))
+	case paneStopped:
+		title, facts = fmt.Sprintf("Stopped %d", len(p.stopped)), "proof"
+	case panePast:
+		title, facts = "Last turns", ""
+		if a := p.agent(); a != nil {
+			title += " of " + a.name
+			facts = tallied(a.usage)
+		}
+	}
+	b.Rule(title, facts)
+	if p.empty(pane) {
+		return b.Say(theme.Muted, "  "+p.nothing(pane)).Blank(max(end-b.Height(), 0))
+	}
+	if h > 2 && pane != paneStopped {
+		b.Add(p.columns(pane, b.Width()).Head())
+	}
+	p.tops[pane], p.rows[pane] = b.Height(), max(end-b.Height(), 0)
+	return b.Append(p.lists[pane].Render(b.Width(), p.rows[pane]))
+}
+
+// nothing says why a pane is empty, and what to do.
+func (p *agentPage) nothing(pane int) string {
+	switch {
+	case p.search.query != "":
+		return "Nothing matches. esc clears the filter."
+	case p.e.Conn.phase == connecting:
+		return "The coordinator has not answered yet."
+	case pane == paneAgents:
+		return "No agent is configured. In a shell: arbiter init finds those that are here."
+	case pane == paneTurns:
+		return "No turn runs. 4 shows the plans that wait for you."
+	case pane == panePast:
+		return "No turn of it has ended yet."
+	}
+	return "Nothing stands still."
+}
+
+// tallied counts the turns that are kept of an agent: "last 10 turns: 8 ended well · 2 bad output".
+func tallied(a *amp.AgentUsage) string {
+	if a == nil || len(a.Last) == 0 {
+		return ""
+	}
+	n := map[amp.TurnOutcome]int{}
+	for i := range a.Last {
+		n[a.Last[i].Outcome]++
+	}
+	var parts []string
+	for _, o := range []amp.TurnOutcome{amp.TurnOK, amp.TurnFailed, amp.TurnInvalid, amp.TurnTimeout, amp.TurnKilled, amp.TurnLost} {
+		if n[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[o], outcomeWord(o)))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// detail is what is known of the row under the cursor, in h rows.
+func (p *agentPage) detail(b *ui.Block, h int) *ui.Block {
+	end := b.Height() + h
+	switch t := p.task(); {
+	case p.focus == paneTurns && t != nil && t.Turn != nil:
+		p.turnCard(b, t)
+	case p.focus == paneStopped && t != nil:
+		p.proofCard(b, t)
+	default:
+		p.agentCard(b, h)
+		if rest := end - b.Height(); rest >= 3 && p.agent() != nil {
+			p.pane(b, panePast, rest)
+		}
+	}
+	return b.Fit(end)
+}
+
+// agentCard is what is known of an agent besides its turns. In few rows it leaves room for them.
+func (p *agentPage) agentCard(b *ui.Block, h int) {
+	e, a := p.e, p.agent()
+	if a == nil {
+		b.Rule("", "")
+		return
+	}
+	b.Rule(a.name, "limits · today")
+	if end := a.trouble(); end != nil {
+		b.Spread("  "+e.outcome(end.Outcome)+" "+e.Age(end.At)+" ago  "+ui.Quote(e.Theme, end.Why), e.Theme.S(theme.Muted, string(end.TaskID))+" ")
+	}
+	f := a.facts
+	if f == nil {
+		b.Say(theme.Muted, "  not configured now; what it did is in the journal")
+		return
+	}
+	if h < 10 && p.focus == panePast {
+		return
+	}
+	b.Para(2, strings.Join(p.abilities(a), "  "))
+	var limits []string
+	if f.SilenceSec > 0 {
+		limits = append(limits, "silent at most "+span(f.SilenceSec))
+	}
+	if f.TotalSec > 0 {
+		limits = append(limits, "a turn at most "+span(f.TotalSec))
+	}
+	if f.Vendor != "" {
+		limits = append(limits, "vendor "+ui.Safe(f.Vendor))
+	}
+	if len(limits) > 0 && h >= 8 {
+		b.Para(2, e.Theme.S(theme.Muted, strings.Join(limits, " · ")))
+	}
+	if d := a.today(e); d.Turns > 0 && h >= 10 {
+		text := plural(d.Turns, "turn") + ", " + ui.Clock(d.Took()) + " of work"
+		if d.CostUSD > 0 {
+			text += ", " + dollars(d.CostUSD)
+		}
+		if d.Tokens > 0 {
+			text += ", " + tokens(d.Tokens)
+		}
+		b.Add("  today " + text)
+	}
+}
+
+// abilities are what the way to an agent promises, and what its turns show.
+func (p *agentPage) abilities(a *agentState) []string {
+	e, f := p.e, a.facts
+	var out []string
+	add := func(on bool, text string) {
+		sign := e.Theme.S(theme.Muted, e.Theme.Signs.Open)
+		if on {
+			sign = e.Theme.S(theme.Good, e.Theme.Signs.Yes)
+		}
+		out = append(out, text+" "+sign)
+	}
+	if f.Acks != "" {
+		out = append(out, "ACK by "+map[string]string{"agent": "itself", "auto": "arbiter"}[f.Acks])
+	}
+	add(f.Resumes, "resume")
+	add(f.Stops, "stop proven")
+	reported := 0
+	if a.usage != nil {
+		for i := range a.usage.Last {
+			if a.usage.Last[i].CostUSD > 0 || a.usage.Last[i].Tokens > 0 {
+				reported++
+			}
+		}
+	}
+	switch {
+	case a.usage != nil && len(a.usage.Last) > 0:
+		out = append(out, fmt.Sprintf("cost in %d of %d turns", reported, len(a.usage.Last)))
+	default:
+		add(f.ReportsCost, "cost")
+	}
+	return out
+}
+
+// turnCard is a running turn.
+func (p *agentPage) turnCard(b *ui.Block, t *amp.Task) {
+	e, u := p.e, t.Turn
+	b.Rule(string(t.ID)+"  "+titleOf(t), roleWord(u.Role)+" · epoch "+fmt.Sprint(u.Epoch))
+	b.Add(fmt.Sprintf("  %s runs %s, silent %s", ui.Safe(u.Agent), e.clockOf(u.StartedAt), e.clockOf(u.LastAt)) + "  " + e.beat(t, 6))
+	if u.Text != "" {
+		b.Quote(2, u.Text, 2)
+	}
+	for i := range t.Questions {
+		b.Add("  " + e.Theme.S(theme.Time, "? "+seqName(t.Questions[i].Seq)) + " " + ui.Quote(e.Theme, t.Questions[i].Request))
+	}
+	if u.PID != 0 {
+		b.Field(8, "process", fmt.Sprint(u.PID))
+	}
+	if u.For != "" {
+		b.Field(8, "answers", ui.Safe(u.For))
+	}
+	if u.Dir != "" {
+		b.Field(8, "in", ui.Safe(u.Dir))
+	}
+	b.Field(8, "spent", e.spent(t))
+	b.Add("  " + e.Theme.S(theme.Key, "l") + " log   " + e.Theme.S(theme.Key, "t") + " task")
+}
+
+// proofCard is why a task stands still, and what proves that it does.
+func (p *agentPage) proofCard(b *ui.Block, t *amp.Task) {
+	e := p.e
+	b.Rule(string(t.ID)+"  "+titleOf(t), "since "+e.Age(t.Since))
+	for _, s := range t.OpenEscalations() {
+		b.Add("  " + e.Theme.Signs.Severity(string(s.Severity)) + " " + seqName(s.Seq) + " " + ui.Safe(string(s.Type)))
+	}
+	if c := p.proofs[t.Proof]; c != nil {
+		for _, cl := range c.Claims {
+			b.Add("  " + e.finding(cl.Finding) + " " + ui.Pad(ui.Safe(cl.Name), 10) + " " + ui.Safe(cl.Found))
+		}
+	} else if t.Proof == 0 {
+		b.Para(2, e.Theme.S(theme.Danger, "Not proven yet that every process of the task is gone."))
+	}
+	b.Field(8, "spent", e.spent(t))
+}

@@ -1,0 +1,405 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"arbiter/amp"
+	"arbiter/tui/action"
+	"arbiter/tui/theme"
+	"arbiter/tui/ui"
+)
+
+const (
+	turnWrap   = "turn.wrap"
+	turnNext   = "turn.next"
+	turnPrev   = "turn.prev"
+	turnFollow = "turn.follow"
+	turnRaw    = "turn.raw"
+	turnTask   = "turn.task"
+)
+
+func turnKind() pageKind {
+	return pageKind{
+		Kind: KindTurn, Title: "Turn", Dense: true,
+		Make: func(e *env, at Place) page { return newTurnPage(e, at) },
+		Deeds: func(*env) []deed {
+			do := func(id, title, short string, rank int, keys ...string) deed {
+				return deed{Action: action.Action{ID: id, Scope: string(KindTurn), Title: title, Short: short, Keys: keys, Rank: rank}}
+			}
+			return []deed{
+				do(turnFollow, "follow what is written, or stand still", "follow", 10, "f"),
+				do(turnRaw, "the lines as they were written, or understood", "raw", 11, "x"),
+				do(turnWrap, "wrap long lines or cut them", "wrap", 12, "w"),
+				do(turnTask, "task of the turn", "task", 13, "t"),
+				do(turnNext, "next match", "", 0, "n"),
+				do(turnPrev, "previous match", "", 0, "p"),
+			}
+		},
+	}
+}
+
+// turnPlace is the page of a turn.
+func turnPlace(task amp.TaskID, turn string) Place {
+	return Place{Kind: KindTurn, ID: string(task) + "/" + turn}
+}
+
+func splitTurn(id string) (amp.TaskID, string) {
+	task, turn, _ := strings.Cut(id, "/")
+	return amp.TaskID(task), turn
+}
+
+// turnEvery is the least time between two questions for the output of a turn that runs.
+const turnEvery = time.Second
+
+// turnPage is the output of one turn. While the turn runs and the page is on the screen, it is read again every second.
+type turnPage struct {
+	e      *env
+	task   amp.TaskID
+	turn   string
+	ctx    context.Context
+	cancel context.CancelFunc
+	pager  *ui.Pager
+	text   turnText
+	state  string // why there is no text, "" when there is
+	raw    bool
+	follow bool
+	find   *ui.Field
+	typing bool
+	query  string
+
+	asking  bool // an answer is on its way
+	polling bool // the next question is planned
+	read    bool // the end of the turn was read
+	start   *amp.Turn
+	startAt time.Time
+	end     *amp.Turn // nil while it runs, or until the journal was asked
+	endAt   time.Time
+}
+
+// turnText is the end of what a turn wrote, as it is and understood.
+type turnText struct{ raw, told string }
+
+// The answers to the page's questions, and its own clock.
+type (
+	turnTextMsg struct {
+		turnText
+		last bool // asked after the turn had ended
+		err  error
+	}
+	turnFactsMsg struct {
+		entries []amp.Entry
+		err     error
+	}
+	turnPollMsg struct{}
+)
+
+func newTurnPage(e *env, at Place) *turnPage {
+	p := &turnPage{e: e, pager: ui.NewPager(e.Theme), find: ui.NewField("search"), state: "reading …", follow: true}
+	p.task, p.turn = splitTurn(at.ID)
+	p.ctx, p.cancel = e.Context()
+	return p
+}
+
+// live is the turn while it runs, nil after its end.
+func (p *turnPage) live() *amp.TurnState {
+	if t := p.e.Board.Task(p.task); t != nil && t.Turn != nil && t.Turn.TurnID == p.turn {
+		return t.Turn
+	}
+	return nil
+}
+
+// Update handles one message.
+func (p *turnPage) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		return tea.Batch(p.readFacts(), p.readText())
+	case changedMsg:
+		if p.live() == nil && p.end == nil { // it has ended, or the board was replaced
+			return tea.Batch(p.readFacts(), p.readText())
+		}
+	case turnPollMsg:
+		p.polling = false
+		if p.e.nav.top().page == page(p) {
+			return p.readText()
+		}
+	case turnTextMsg:
+		return p.take(msg)
+	case turnFactsMsg:
+		p.learn(msg)
+	case wheelMsg:
+		p.scroll(msg.By)
+	case intent:
+		return p.intent(msg.ID)
+	}
+	return nil
+}
+
+// readText asks for the output, unless an answer is on its way or all of it was read.
+func (p *turnPage) readText() tea.Cmd {
+	if p.asking || p.read {
+		return nil
+	}
+	p.asking = true
+	last := p.live() == nil
+	return p.e.Ask(p.ctx, p, amp.Query{Kind: amp.QueryLog, TaskID: p.task, From: p.turn}, func(got amp.Page, err error) tea.Msg {
+		return turnTextMsg{turnText{got.Text, tellLines(got.Text)}, last, err}
+	})
+}
+
+// readFacts asks the journal for the entries of the task's turns, once the turn has ended.
+func (p *turnPage) readFacts() tea.Cmd {
+	if p.end != nil || p.live() != nil {
+		return nil
+	}
+	q := amp.Query{Kind: amp.QueryEntries, Filter: amp.Filter{TaskID: p.task, Kinds: []amp.Kind{amp.KindTurn}, Newest: true}}
+	return p.e.Ask(p.ctx, p, q, func(got amp.Page, err error) tea.Msg { return turnFactsMsg{got.Entries, err} })
+}
+
+func (p *turnPage) take(msg turnTextMsg) tea.Cmd {
+	p.asking = false
+	running := p.live() != nil
+	switch {
+	case msg.err != nil && running: // a program that has written nothing has no file yet
+		p.state = "nothing is written yet"
+	case msg.err != nil:
+		p.state, p.read = "no output is kept: "+msg.err.Error(), true
+	default:
+		p.state, p.read = "", msg.last
+		if msg.raw == "" {
+			p.state = map[bool]string{true: "nothing is written yet", false: "the turn wrote nothing"}[running]
+		}
+		p.show(msg.turnText)
+	}
+	if running && !p.polling {
+		p.polling = true
+		return p.e.To(p, tea.Tick(turnEvery, func(time.Time) tea.Msg { return turnPollMsg{} }))
+	}
+	if !p.read {
+		return p.readText() // it ended while the last answer was on its way
+	}
+	return nil
+}
+
+// show replaces the text; the lines on the screen stay where they are, or follow the end.
+func (p *turnPage) show(text turnText) {
+	was := p.text
+	p.text = text
+	if was == text {
+		return
+	}
+	if p.raw {
+		p.pager.Update(text.raw)
+	} else {
+		p.pager.Update(text.told)
+	}
+	if p.follow {
+		p.pager.Goto(p.pager.Lines())
+	}
+}
+
+func (p *turnPage) learn(msg turnFactsMsg) {
+	if msg.err != nil {
+		p.e.Fail(msg.err)
+		return
+	}
+	for i := range msg.entries {
+		u, err := amp.DecodeBody[amp.Turn](&msg.entries[i])
+		if err != nil || u.TurnID != p.turn {
+			continue
+		}
+		switch u.Event {
+		case amp.TurnEnded:
+			p.end, p.endAt = &u, msg.entries[i].At
+		case amp.TurnStarted:
+			p.start, p.startAt = &u, msg.entries[i].At
+		case amp.TurnProgress, amp.TurnRedelivered:
+		}
+	}
+}
+
+func (p *turnPage) scroll(n int) {
+	if n < 0 {
+		p.follow = false
+	}
+	p.pager.Scroll(n)
+}
+
+func (p *turnPage) intent(id string) tea.Cmd {
+	switch id {
+	case moveDown:
+		p.scroll(1)
+	case moveUp:
+		p.scroll(-1)
+	case halfDown:
+		p.pager.Page(0.5)
+	case halfUp:
+		p.follow = false
+		p.pager.Page(-0.5)
+	case pageDown:
+		p.pager.Page(1)
+	case pageUp:
+		p.follow = false
+		p.pager.Page(-1)
+	case moveTop:
+		p.follow = false
+		p.pager.Goto(0)
+	case moveBottom:
+		p.pager.Goto(p.pager.Lines())
+	case moveLeft:
+		p.pager.Shift(-8)
+	case moveRight:
+		p.pager.Shift(8)
+	case filterList:
+		p.typing = true
+	case turnFollow:
+		p.follow = !p.follow
+		if p.follow {
+			p.pager.Goto(p.pager.Lines())
+		}
+	case turnRaw:
+		p.raw = !p.raw
+		p.pager.SetText(map[bool]string{true: p.text.raw, false: p.text.told}[p.raw])
+		p.pager.Goto(p.pager.Lines())
+	case turnWrap:
+		p.pager.Wrap(!p.pager.Wrapped())
+	case turnTask:
+		return p.e.Go(Place{Kind: KindTask, ID: string(p.task)})
+	case turnNext, turnPrev:
+		p.follow = false
+		if !p.pager.Next(id == turnNext) {
+			p.e.Toast(theme.Text, "no other match")
+		}
+	}
+	return nil
+}
+
+// Typing reports whether the search has the keys.
+func (p *turnPage) Typing() bool { return p.typing }
+
+// Key edits the search.
+func (p *turnPage) Key(k tea.KeyMsg) tea.Cmd {
+	switch k.String() {
+	case "esc", "ctrl+c":
+		p.typing = false
+		p.pager.Search("")
+	case "enter":
+		p.typing, p.follow = false, false
+		n := p.pager.Search(p.find.Text())
+		if !p.pager.Next(false) {
+			p.pager.Next(true)
+		}
+		p.e.Toast(theme.Text, plural(n, "line")+" found")
+	default:
+		p.find.Key(k)
+	}
+	return nil
+}
+
+// Hints are the keys of the search.
+func (p *turnPage) Hints() []ui.KeyHint {
+	return []ui.KeyHint{{Key: p.e.Theme.Signs.Enter, Text: "search"}, {Key: "esc", Text: "leave"}}
+}
+
+// Subject is the task of the turn.
+func (p *turnPage) Subject() amp.TaskID { return p.task }
+
+// Copy is the turn and its output.
+func (p *turnPage) Copy() (id, text string) { return p.turn, p.text.raw }
+
+// Close ends the queries.
+func (p *turnPage) Close() { p.cancel() }
+
+// Scopes is the scope of the page.
+func (p *turnPage) Scopes() []string { return []string{string(KindTurn)} }
+
+// Title names the page.
+func (p *turnPage) Title() string { return "turn of " + string(p.task) }
+
+// Render draws what is known of the turn and the visible lines.
+func (p *turnPage) Render(w, h int) *ui.Block {
+	e := p.e
+	b := ui.NewBlock(e.Theme, w)
+	p.head(b, h)
+	if p.typing {
+		b.Add(" " + e.Theme.S(theme.Accent, "/") + " " + p.find.Row(e.Theme, max(w-4, 1), true))
+	}
+	facts := size(len(p.text.raw))
+	if len(p.text.raw) >= maxLogText {
+		facts = "the last " + facts
+	}
+	if p.live() != nil {
+		facts += map[bool]string{true: " · follow ●", false: " · follow off"}[p.follow]
+	}
+	b.Rule(map[bool]string{true: "Output, as written", false: "Output"}[p.raw], facts)
+	if p.state != "" {
+		return b.Say(theme.Muted, "  "+p.state).Fit(h)
+	}
+	rows := h - b.Height()
+	return b.Append(p.pager.Render(w, rows)).Fit(h)
+}
+
+// head is who works, or worked, on what, and how it went.
+func (p *turnPage) head(b *ui.Block, h int) {
+	e := p.e
+	u, live := p.start, p.live()
+	if live != nil {
+		u = &live.Turn
+	} else if p.end != nil {
+		u = p.end
+	}
+	if u == nil {
+		b.Rule(p.Title(), "")
+		return
+	}
+	var how []string
+	switch {
+	case live != nil:
+		e.Tick()
+		how = append(how, e.Theme.S(theme.Good, e.Theme.Signs.Live)+" runs "+e.clockOf(live.StartedAt), "silent "+e.clockOf(live.LastAt))
+	case p.end != nil:
+		how = append(how, e.outcome(p.end.Outcome)+" "+e.Clock(p.endAt), "took "+ui.Clock(time.Duration(p.end.TookMS)*time.Millisecond))
+		if p.end.Exit != nil {
+			how = append(how, fmt.Sprintf("exit %d", *p.end.Exit))
+		}
+		if c := cost(amp.Usage{Turns: 1, Tokens: p.end.Tokens, CostUSD: p.end.CostUSD}); c != "--" {
+			how = append(how, c)
+			if p.end.CostUSD > 0 && p.end.Tokens > 0 {
+				how = append(how, tokens(p.end.Tokens))
+			}
+		}
+	}
+	pid := u.PID
+	who := []string{ui.Safe(u.Agent) + " as " + roleWord(u.Role), fmt.Sprintf("epoch %d", u.Epoch)}
+	if pid != 0 {
+		who = append(who, fmt.Sprintf("pid %d", pid))
+	}
+	if p.start != nil && live == nil {
+		who = append(who, "began "+e.Clock(p.startAt))
+	}
+	title := string(p.task)
+	if t := e.Board.Task(p.task); t != nil {
+		title += "  " + titleOf(t)
+	}
+	b.Rule(title, "turn "+u.TurnID)
+	if h < 12 {
+		b.Add(" " + strings.Join(append(how, who[0]), " · "))
+		return
+	}
+	b.Add(" "+strings.Join(who, " · "), " "+strings.Join(how, " · "))
+	if p.end != nil && p.end.Text != "" && p.end.Outcome != amp.TurnOK {
+		b.Quote(1, p.end.Text, 3)
+	}
+	if live != nil {
+		if t := e.Board.Task(p.task); len(t.Questions) > 0 || t.Obligation(u.For) != nil || e.Now.Sub(live.LastAt) >= watchAfter {
+			b.Add(" " + e.beat(t, 6))
+		}
+	}
+}
+
+// maxLogText is how much of an output the coordinator hands out.
+const maxLogText = 1 << 20
