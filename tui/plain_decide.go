@@ -26,6 +26,8 @@ func (p *plain) sheets() error {
 			err = p.choose(s)
 		case *writer:
 			err = p.write(s)
+		case *wishForm:
+			err = p.wish(s)
 		default:
 			p.e.CloseSheet()
 			p.say("This is asked on the screens only; nothing was done.")

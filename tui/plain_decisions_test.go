@@ -2,6 +2,7 @@ package tui
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -449,5 +450,30 @@ func TestPlain_news(t *testing.T) {
 		k.waits(time.Second).says("").hears("New for you: Plan of T-2026-001", "Four more changes; news says them.").says("news").hears("T-2026-012")
 		last.Command(amp.Terminate, amp.Args{}, "not needed")
 		k.waits(time.Second).says("").hears("T-2026-012 is terminated")
+	})
+}
+
+func TestPlain_wish(t *testing.T) {
+	t.Parallel()
+	refuse := true
+	talking(t, "wish", func() *tuitest.Script { return tuitest.NewScript(begin) }, func(k *talk) {
+		k.says("new", "Count the words right.").hears("Repository: type it").says("", "", "medium")
+		k.hears("The wish: «Count the words right.»", "Repository: «/src/relay».", "nothing starts before you approve", "Type yes to send it")
+		k.says("yes").sent("").hears("It was not sent: It is no git repository.")
+		k.says("", "", "", "high").says("no").sent("").hears("what you typed is kept")
+		refuse = false
+		k.says("new", "", "", "feature/count", "never").hears("The risk is low, medium or high.").says("medium", "yes").sent("submit")
+		want := amp.Wish{Text: "Count the words right.", Repo: "/src/relay", Branch: "feature/count", Risk: amp.Medium}
+		if c := lastSent(k); c.Args.Wish == nil || *c.Args.Wish != want {
+			t.Errorf("wish = %+v, want %+v", c.Args.Wish, want)
+		}
+	}, func(_ *plainParts, c *Config) {
+		c.Repo = "/src/relay"
+		c.Prepare = func(_ context.Context, w *amp.Wish) error {
+			if refuse {
+				return &amp.GuardError{Type: amp.UnknownEscalation, Repo: w.Repo, Why: "it is no git repository"}
+			}
+			return nil
+		}
 	})
 }

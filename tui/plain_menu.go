@@ -107,6 +107,7 @@ func (*menuRoom) choices(p *plain) []way {
 		{text: "History: search the journal.", do: to(&historyRoom{})},
 		{text: "Agents.", do: to(&agentsRoom{})},
 		{text: "Errors.", do: to(&errorsRoom{})},
+		{text: "New wish: a task from your own words.", off: p.e.Off(), do: func() error { return p.act(wishNew) }},
 		{text: "Help.", do: func() error { p.help(); return nil }},
 		{text: "Quit.", do: func() error { return errLeft }},
 	}

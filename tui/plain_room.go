@@ -100,6 +100,8 @@ func (p *plain) obey(r room, answer string) error {
 		return p.do(func() error { return p.act("stop-all") })
 	case "thaw":
 		return p.do(func() error { return p.act("thaw") })
+	case "new", "wish":
+		return p.do(func() error { return p.act(wishNew) })
 	case "up":
 		return p.do(func() error { return p.act("up") })
 	case "readonly", "!":

@@ -75,7 +75,7 @@ func TestPlain_dumbTerminal(t *testing.T) {
 	r.run(0, "task", "new", "--repo", "till", "--branch", "feature/total", "A bill with two teas only charges one. Make lib/total.awk count the quantity.")
 	r.run(4, "task", "watch", "1")
 	p := tuitest.Exec(t, r.command(), 80, 200)
-	p.WaitFor("9. Quit.").WaitFor("Your choice:").Type("plans\n")
+	p.WaitFor("Quit.").WaitFor("Your choice:").Type("plans\n")
 	p.WaitFor("1. Plan of T-").Type("1\n").WaitFor("1. Approve.")
 	p.Type("1\nyes\n").WaitFor("Type yes to approve") // the yes was typed ahead: the terminal throws it away
 	for n := 1; !strings.Contains(p.Raw(), "is entry #"); n++ {
