@@ -113,6 +113,7 @@ func spawn(what string, env []string, stdio *os.File) int {
 		return 1
 	}
 	fmt.Println("pid", cmd.Process.Pid)
+	fmt.Println(what, cmd.Process.Pid)
 	return 0
 }
 
@@ -417,17 +418,18 @@ func coordinate(turn, dir string) int {
 		return 1
 	}
 	fmt.Println("leader", p.PID())
-	var pids []string
+	last := ""
 	ready := 0
-	for s := bufio.NewScanner(p.Stdout()); s.Scan(); {
-		if n, ok := strings.CutPrefix(s.Text(), "pid "); ok {
-			pids = append(pids, n)
+	for s := bufio.NewScanner(p.Stdout()); s.Scan(); { // a child may write before its parent does
+		if n, ok := strings.CutPrefix(s.Text(), "stubborn "); ok {
+			last = n
 		}
 		if s.Text() == "ready" {
 			ready++
 		}
-		if len(pids) == 2 && ready == 2 { // the daemon of the daemon is there and writes no more
-			fmt.Println("daemon", pids[1])
+		if last != "" && ready == 2 { // the daemon of the daemon is there and writes no more
+			fmt.Println("daemon", last)
+			last = ""
 		}
 	}
 	return 0

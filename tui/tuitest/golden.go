@@ -22,9 +22,14 @@ func Updating() bool {
 }
 
 // Golden compares the screen, text and styles, with testdata/golden/<name>.golden of the package under test;
-// with -update it writes the file instead.
+// with -update it writes the file instead. A screen is waited for until nothing on it is being read.
 func Golden(tb testing.TB, name string, t interface{ Snapshot() string }) {
 	tb.Helper()
+	if s, ok := t.(*Screen); ok {
+		for _, word := range []string{"reading …", "reading ~"} {
+			s.WaitGone(word)
+		}
+	}
 	GoldenText(tb, name, t.Snapshot())
 }
 
