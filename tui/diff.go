@@ -134,8 +134,6 @@ func (p *diffPage) Update(msg tea.Msg) tea.Cmd {
 		return p.gotWhole(msg)
 	case hitsMsg:
 		p.gotHits(msg)
-	case paintMsg:
-		return p.paint()
 	case diffview.Colors:
 		p.colors = false
 		p.view.Paint(msg)
@@ -163,7 +161,7 @@ func (p *diffPage) shownAgain() tea.Cmd {
 	p.stale = true
 	past := p.e.readPast(p, p.id)
 	if p.shown != nil || p.reading || p.state != "" {
-		return tea.Batch(past, p.paintSoon())
+		return tea.Batch(past, p.paint())
 	}
 	if p.pending && past != nil {
 		return past

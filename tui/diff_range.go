@@ -144,7 +144,7 @@ func (p *diffPage) load() tea.Cmd {
 		if err == nil {
 			r.say("taking %d KB apart", len(got.Text)>>10)
 			msg.diff = diffview.Parse(got.Text)
-			err = ctx.Err()
+			msg.err = ctx.Err()
 		}
 		return msg
 	})
@@ -190,7 +190,7 @@ func (p *diffPage) got(m diffMsg) tea.Cmd {
 		}
 		p.moved = true
 	}
-	return p.paintSoon()
+	return p.paint()
 }
 
 // whole asks for a file with all of its lines, and goes on with then when they are there.
@@ -279,19 +279,12 @@ func (p *diffPage) pickRange() tea.Cmd {
 // maxRanges bounds the list of ranges: rounds are few, since a task is locked at three rejects.
 const maxRanges = 200
 
-// paintMsg comes when the frame was drawn that says what is on the screen.
-type paintMsg struct{}
-
-func (p *diffPage) paintSoon() tea.Cmd {
-	return p.e.To(p, func() tea.Msg { return paintMsg{} })
-}
-
 // paint asks for the colours of what is on the screen, one job at a time.
 func (p *diffPage) paint() tea.Cmd {
 	if p.colors || p.shown == nil {
 		return nil
 	}
-	job := p.view.Wants()
+	job := p.view.Wants(p.e.Height)
 	if job == nil {
 		return nil
 	}

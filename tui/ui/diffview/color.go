@@ -43,15 +43,17 @@ type Colors struct {
 	found [][]stretch
 }
 
-// Wants returns what of the lines on the screen, and one screen below it, has no colours yet, nil when nothing does. It answers each
-// line once, and nothing before the first Render.
-func (v *View) Wants() *Job {
-	if v.diff.Plain() != "" || v.th.Profile() == theme.Mono || v.h <= 0 {
+// Wants returns what of the lines on a screen of h rows, and one screen below it, has no colours yet, nil when nothing does. It
+// answers each line once.
+func (v *View) Wants(h int) *Job {
+	if v.diff.Plain() != "" || v.th.Profile() == theme.Mono {
 		return nil
 	}
-	v.show()
-	v.settle()
-	end := min(v.top+2*v.h, len(v.elems))
+	if v.h > 0 {
+		v.show()
+		v.settle()
+	}
+	end := min(v.top+2*h, len(v.elems))
 	for i := v.top; i < end; i++ {
 		e := &v.elems[i]
 		if e.part != line || v.asked[v.newSide(e)] || v.newSide(e).at < 0 {

@@ -19,8 +19,12 @@ func (v *View) Render(w, h int) *ui.Block {
 	if h <= 0 || len(v.elems) == 0 {
 		return b.Fit(h)
 	}
+	wanted := v.reveal
 	v.show()
 	v.settle()
+	if wanted && !v.onScreen() { // filling the last screen moved it away
+		v.top, v.skip = v.cur, 0
+	}
 	v.put(b, v.top, v.stickyRow(w))
 	i, skip := v.top, v.skip
 	if v.elems[i].part == head {

@@ -228,6 +228,19 @@ func (v *View) show() {
 	}
 }
 
+// onScreen reports whether the element under the cursor begins on the screen.
+func (v *View) onScreen() bool {
+	used := -v.skip
+	for i := v.top; i < v.cur && used < v.h; i++ {
+		if i == v.top {
+			used += v.shownHeight(i)
+		} else {
+			used += v.height(i)
+		}
+	}
+	return v.cur >= v.top && used < v.h
+}
+
 // lastVisible is the last element on the screen.
 func (v *View) lastVisible() int {
 	room := v.h + v.skip - v.shownHeight(v.top)

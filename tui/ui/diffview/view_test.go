@@ -123,7 +123,7 @@ func TestView_everything(t *testing.T) {
 			case 16:
 				v.Bottom()
 			case 17:
-				if j := v.Wants(); j != nil {
+				if j := v.Wants(40); j != nil {
 					v.Paint(j.Run())
 				}
 			case 18:
