@@ -434,7 +434,7 @@ func TestPlain_diff(t *testing.T) {
 	talking(t, "diff", func() *tuitest.Script {
 		return onTask(heldVerdict)().SetDiff("T-2026-001", "diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n@@ -3,3 +3,2 @@ func f\n same\n-old\n--- dash\n+new\n")
 	}, func(k *talk) {
-		k.says("3", "1").choose("The diff of").hears("Diff of T-2026-001").says("1").hears("File «x.go»:", "removed: «old»", "removed: «-- dash»", "added: «new»")
+		k.says("3", "1").choose("The diff of").hears("Diff of T-2026-001").says("1").hears("File «x.go»: 1 added, 2 removed.", "removed: «old»", "removed: «-- dash»", "added: «new»")
 	})
 }
 

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"arbiter/amp"
+	"arbiter/tui/ui/diffview"
 )
 
 var errUnanswered = errors.New("the coordinator has not answered; try again")
@@ -190,51 +190,30 @@ func (r *diffRoom) tell(p *plain) {
 }
 
 // diffWords is a unified diff with a word before each line for its sign.
-func diffWords(diff string) []string {
+func diffWords(text string) []string {
+	d := diffview.Parse(text)
 	var out []string
-	left := 0 // lines of the hunk that are still to come, of both sides
-	for l := range strings.Lines(diff) {
-		l = strings.TrimRight(l, "\n")
-		sign := l[:min(len(l), 1)]
-		switch {
-		case left > 0 && sign == "+":
-			out = append(out, "added: "+quoted(l[1:]))
-			left--
-		case left > 0 && sign == "-":
-			out = append(out, "removed: "+quoted(l[1:]))
-			left--
-		case left > 0 && sign == " ":
-			out = append(out, "same: "+quoted(l[1:]))
-			left -= 2
-		case strings.HasPrefix(l, "+++ "):
-			out = append(out, "File "+quoted(strings.TrimPrefix(l[4:], "b/"))+":")
-		case strings.HasPrefix(l, "@@ "):
-			var at int
-			at, left = hunk(l)
-			out = append(out, fmt.Sprintf("From line %d:", at))
-		case strings.HasPrefix(l, "--- "), strings.HasPrefix(l, "diff "), strings.HasPrefix(l, "index "), l == "":
-		default:
-			out = append(out, quoted(l))
+	for _, f := range d.Files {
+		name := "File " + quoted(f.Path)
+		if f.Old != "" && f.Old != f.Path {
+			name += ", before " + quoted(f.Old)
 		}
+		out = append(out, fmt.Sprintf("%s: %d added, %d removed.", name, f.Added, f.Removed))
+		for _, h := range f.Hunks {
+			out = append(out, fmt.Sprintf("From line %d:", h.New))
+			for _, l := range h.Lines {
+				out = append(out, map[diffview.Kind]string{diffview.Added: "added: ", diffview.Removed: "removed: ", diffview.Same: "same: "}[l.Kind]+
+					quoted(l.Text))
+			}
+		}
+		for _, n := range f.Notes {
+			out = append(out, "Note: "+quoted(n))
+		}
+	}
+	for _, n := range d.Notes {
+		out = append(out, "Note: "+quoted(n))
 	}
 	return out
-}
-
-// hunk reads "@@ -3,2 +3,4 @@": where it begins in the new file, and how many lines both sides have.
-func hunk(l string) (at, lines int) {
-	for _, side := range strings.Fields(l)[1:] {
-		if !strings.HasPrefix(side, "-") && !strings.HasPrefix(side, "+") {
-			break
-		}
-		from, n, many := strings.Cut(side[1:], ",")
-		at, _ = strconv.Atoi(from) // what is no number is no line
-		size := 1
-		if many {
-			size, _ = strconv.Atoi(n)
-		}
-		lines += size
-	}
-	return at, lines
 }
 
 func (r *diffRoom) choices(p *plain) []way {
