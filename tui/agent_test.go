@@ -27,7 +27,8 @@ func busy() *tuitest.Script {
 	s.Append(amp.KindCheck, "T-2026-006", amp.System, "arbiter", amp.EncodeBody(&amp.Check{
 		Subject: amp.CheckSuspension, TaskID: "T-2026-006", Claims: []amp.Claim{
 			{Name: "processes", Finding: amp.Confirmed, Found: "every turn has ended and its processes are gone"},
-			{Name: "epoch", Finding: amp.Confirmed, Found: "epoch 1 is fenced"}, {Name: "timers", Finding: amp.Confirmed, Found: "no deadline runs"},
+			{Name: "epoch", Finding: amp.Confirmed, Found: "epoch 1 is fenced"},
+			{Name: "timers", Finding: amp.Confirmed, Found: "no deadline runs"},
 		},
 	}))
 	s.SetState(func(c *amp.CoordinatorState) {

@@ -48,8 +48,14 @@ func checkFrame(t interface {
 func TestFrame_everySize(t *testing.T) {
 	t.Parallel()
 	script := busy()
-	places := []Place{{Kind: KindNow}, {Kind: KindTasks}, {Kind: KindTask, ID: "T-2026-005"}, {Kind: KindTask, ID: "T-2026-004"},
-		{Kind: KindAgents}, turnPlace("T-2026-008", script.Task("T-2026-008").Turn.TurnID)}
+	places := []Place{
+		{Kind: KindNow},
+		{Kind: KindTasks},
+		{Kind: KindTask, ID: "T-2026-005"},
+		{Kind: KindTask, ID: "T-2026-004"},
+		{Kind: KindAgents},
+		turnPlace("T-2026-008", script.Task("T-2026-008").Turn.TurnID),
+	}
 	keys := []string{"?", ":", "tab", "x", "[", "j", "k", "G", "g", "z", "esc", "/", "w", "c", "v", "i", "f", "t", "u", "!", "a", "s"}
 	roam(t, still(t, script, 80, 24), places, keys)
 }
