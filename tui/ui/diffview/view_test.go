@@ -136,3 +136,16 @@ func TestView_everything(t *testing.T) {
 		}
 	})
 }
+
+// TestView_narrowWrapped: the cursor is seen after a size at which its row could not be drawn.
+func TestView_narrowWrapped(t *testing.T) {
+	t.Parallel()
+	v := New(plainTheme)
+	v.Show(fixture(t, "branch.diff"))
+	v.Wrap(true)
+	checkRows(t, v, 1, 1)
+	v.Bottom()
+	checkRows(t, v, 1, 5)
+	v.NextFile(true)
+	checkRows(t, v, 21, 4)
+}
