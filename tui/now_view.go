@@ -177,7 +177,7 @@ type journalKey struct {
 // preview is the right pane: what is under the cursor, and the agents below it.
 func (p *nowPage) preview(w, h int) *ui.Block {
 	e := p.e
-	key := cardKey{p.onTop, p.Subject(), 0, e.Index.Version, w, h, e.Now.Unix(), e.Absolute}
+	key := cardKey{p.onTop, p.Subject(), 0, e.Index.Version, w, h, e.Now.Unix(), e.Absolute, e.State, len(e.desk.pace.made)}
 	if n := p.need(); n != nil {
 		key.need = n.Seq
 	}
@@ -202,6 +202,8 @@ type cardKey struct {
 	w, h     int
 	second   int64
 	absolute bool
+	state    *amp.CoordinatorState
+	made     int // decisions of the last minutes that are known
 }
 
 func (p *nowPage) drawPreview(w, h int) *ui.Block {

@@ -28,6 +28,9 @@ func TestGolden(t *testing.T) {
 				t.Helper()
 				tuitest.Golden(t, page+"/"+size.name+"-truecolor-dark-utf8", s.Settle())
 			}
+			if size.w >= 120 {
+				s.WaitFor("Your decisions")
+			}
 			shot("now")
 			s.Press("2")
 			if size.w >= 120 {

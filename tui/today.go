@@ -18,7 +18,7 @@ const minCard = 9
 // panels are what stands under the item of the right pane of Now, in rows of w cells, as many as h rows hold.
 func (p *nowPage) panels(w, h int) *ui.Block {
 	e := p.e
-	key := cardKey{version: e.Index.Version, w: w, h: h, second: e.Now.Unix(), absolute: e.Absolute}
+	key := cardKey{version: e.Index.Version, w: w, h: h, second: e.Now.Unix(), absolute: e.Absolute, state: e.State, made: len(e.desk.pace.made)}
 	if p.side == nil || p.sideKey != key { // the cursor moves without them
 		before := e.wake
 		e.wake = time.Time{}

@@ -315,8 +315,12 @@ func (s *Script) Follow(ctx context.Context, after uint64, batch func([]amp.Entr
 		if after < uint64(len(s.log)) {
 			next = slices.Clone(s.log[after:])
 		}
-		if s.gap > 0 && len(next) > s.gap {
+		switch {
+		case s.gap == 0:
+		case len(next) > s.gap:
 			next, s.gap = next[s.gap:], 0
+		default: // a gap is only seen by what comes behind it
+			next = nil
 		}
 		s.mu.Unlock()
 		if down != nil {
