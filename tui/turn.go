@@ -70,7 +70,6 @@ type turnPage struct {
 	follow bool
 	find   *ui.Field
 	typing bool
-	query  string
 
 	asking  bool // an answer is on its way
 	polling bool // the next question is planned

@@ -142,8 +142,9 @@ func kindName(k jsontext.Kind) string {
 		return "a list"
 	case '{':
 		return "an object"
+	default:
+		return "no JSON"
 	}
-	return "no JSON"
 }
 
 // clip shortens what a model wrote, for an error text.

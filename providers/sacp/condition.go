@@ -179,8 +179,9 @@ func equal(a, b jsontext.Value) bool {
 		return true
 	case '"':
 		return str(a) == str(b)
+	default:
+		return true // null, true, false
 	}
-	return true // null, true, false
 }
 
 // order compares numbers by value and strings by their bytes.
