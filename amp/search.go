@@ -1,6 +1,7 @@
 package amp
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"time"
@@ -116,6 +117,8 @@ type entryFacts struct {
 	entry  *Entry
 	facets *facets
 	text   []string
+	// body is the body when it is plain.
+	body string
 }
 
 func (f *entryFacts) hold(s *Search) bool {
@@ -130,9 +133,20 @@ func (f *entryFacts) hold(s *Search) bool {
 
 func (f *entryFacts) says(n needle) bool {
 	if f.text == nil {
+		if n.plain() && f.plain() && !slices.ContainsFunc([]string{f.entry.Actor, f.entry.ID, string(f.entry.TaskID), f.body}, n.in) {
+			return false // a body need not be read for what does not even stand in its bytes
+		}
 		f.text = textOf(f.entry)
 	}
-	return slices.ContainsFunc(f.text, func(s string) bool { start, _ := n.find(s, 0); return start >= 0 })
+	return slices.ContainsFunc(f.text, n.in)
+}
+
+// plain reports whether the strings in the body stand there as they are, without escapes.
+func (f *entryFacts) plain() bool {
+	if f.body == "" && f.entry.Kind != KindRefusal && bytes.IndexByte(f.entry.Body, '\\') < 0 {
+		f.body = string(f.entry.Body)
+	}
+	return f.body != ""
 }
 
 // Mark returns where the words and phrases of the search stand in a text, as pairs of byte offsets in order, for a screen to

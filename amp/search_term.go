@@ -2,14 +2,13 @@ package amp
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// Terms are what an index of the journal keeps of an entry, each once: every word in its text, folded, and the values of its
-// fields as name and value behind "=". They hold no spaces; of ASCII they hold letters, digits and the characters of
-// [TermCharacters]. Which terms a search asks for, [Search.Clauses] says.
+// Terms are what an index of the journal keeps of an entry, each once, sorted: every word in its text, in one case, and the values
+// of its fields as name and value behind "=". Which terms a search asks for, [Search.Clauses] says. Raise searchVersion in
+// ssot/sqlite when they change.
 func Terms(e *Entry) []string {
 	seen := map[string]struct{}{}
 	var buf []byte
@@ -40,9 +39,6 @@ func Terms(e *Entry) []string {
 
 // anyEntry is a term of every entry.
 const anyEntry = "="
-
-// TermCharacters are the ASCII characters of terms besides letters and digits.
-const TermCharacters = "=%_-."
 
 // maxTerm is how many characters of a word are a term; what is longer is cut.
 const maxTerm = 32
@@ -93,17 +89,7 @@ func fieldTerms[T ~string](seen map[string]struct{}, name string, values []T) {
 func fieldTerm(name, value string) string { return nameTerm(name, strings.Map(foldCase, value)) }
 
 // nameTerm is the term of a value that no other one has.
-func nameTerm(name, value string) string {
-	t := []byte("=" + name + "=")
-	for _, r := range value {
-		if r >= utf8.RuneSelf || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.' {
-			t = utf8.AppendRune(t, r)
-			continue
-		}
-		t = append(append(append(t, '%'), strconv.Itoa(int(r))...), '%')
-	}
-	return string(t)
-}
+func nameTerm(name, value string) string { return "=" + name + "=" + value }
 
 // Term is one thing that an index is asked for.
 type Term struct {

@@ -41,6 +41,13 @@ func newNeedle(text string, whole bool) needle {
 	return needle{text: folded, word: isWord(first), whole: whole}
 }
 
+// plain reports whether JSON need not escape the needle.
+func (n needle) plain() bool {
+	return !strings.ContainsFunc(n.text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == utf8.RuneError })
+}
+
+func (n needle) in(s string) bool { start, _ := n.find(s, 0); return start >= 0 }
+
 // find returns where the needle stands in s at or after from, or -1.
 func (n needle) find(s string, from int) (start, end int) {
 	if n.text == "" {

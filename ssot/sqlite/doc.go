@@ -4,7 +4,7 @@
 // tasks that were touched in the same transaction, and answers after COMMIT returned: what [Log.Append] acknowledged is on the
 // disk (WAL, synchronous=FULL). Reads go through a pool of read-only connections and never wait for the writer.
 //
-// Searches have an index of their own in search.db, a full-text table of [amp.Terms] without the entries. A goroutine follows the
+// Searches have an index of their own in search.db, the [amp.Terms] of entries without the entries themselves. A goroutine follows the
 // journal and fills it; appends and opening never wait for it. The index narrows a search down and [amp.Search.Match] decides; what
 // was appended since is looked through one by one. It is made anew when it is missing, damaged or of another journal.
 //

@@ -124,6 +124,9 @@ func (m *machine) search(r *rapid.T) {
 		r.Fatal(err)
 	}
 	got, err := m.log.Find(m.t.Context(), f)
+	if got.Capped && got.Count <= want.Count { // it may stop counting earlier
+		got.Count, got.Capped = want.Count, want.Capped
+	}
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || d != "" {
 		r.Fatalf("%+v with the index at %d of %d (-memory +store): %v\n%s", f, m.log.Indexed(), len(m.sent), err, d)
 	}

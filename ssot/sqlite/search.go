@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,7 +149,11 @@ func (s *search) ask() {
 	if len(s.clauses) > maxClauses || len(s.without) > maxClauses {
 		s.clauses, s.without, s.exact = s.clauses[:min(len(s.clauses), maxClauses)], nil, false
 	}
+	slices.SortStableFunc(s.clauses, func(a, b []amp.Term) int { return cost(a) - cost(b) })
 }
+
+// cost orders clauses: a long word is likely rare, and what is rare ends the look at a chunk.
+func cost(clause []amp.Term) int { return -len(clause[0].Text) }
 
 func (s *search) result() ssot.Found {
 	if s.out.Count > ssot.MaxCount {
@@ -160,33 +164,80 @@ func (s *search) result() ssot.Found {
 
 // look goes through a part until all that is asked for is known.
 func (s *search) look(ctx context.Context, p part) error {
-	if p.indexed {
-		var err error
-		if p, err = s.view.during(ctx, s.f.Search, p); err != nil {
-			return err
-		}
+	if p.indexed && len(s.clauses) > 0 {
+		return s.lookUp(ctx, p)
 	}
 	for p.low+1 < p.high && !s.done {
+		within := p
+		if s.f.Newest {
+			within.low = max(p.low, p.high-min(p.high, scanWindow+1))
+		} else {
+			within.high = min(p.high, p.low+scanWindow+1)
+		}
 		exact := s.exact && p.indexed
 		n := s.want(exact)
-		seqs, rest, err := s.candidates(ctx, p, n)
+		seqs, err := s.headers(ctx, within, n)
 		if err != nil {
 			return err
 		}
-		if exact {
-			err = s.takeExact(ctx, seqs)
-		} else {
-			err = s.takeEach(ctx, seqs)
-		}
-		if err != nil {
+		if err := s.take(ctx, seqs, exact); err != nil {
 			return err
 		}
-		p = rest
+		switch last := len(seqs) - 1; {
+		case len(seqs) == n && s.f.Newest:
+			p.high = seqs[last]
+		case len(seqs) == n:
+			p.low = seqs[last]
+		case s.f.Newest:
+			p.high = within.low + 1
+		default:
+			p.low = within.high - 1
+		}
 	}
 	return nil
 }
 
-// want is how many candidates to ask for at once.
+// lookUp goes through the chunks of the index that have entries of a part.
+func (s *search) lookUp(ctx context.Context, p part) error {
+	chunks, err := s.view.chunks(ctx, p, s.f.Newest)
+	if err != nil {
+		return err
+	}
+	from, to := s.times()
+	for i := range chunks {
+		c := &chunks[i]
+		if s.done {
+			break
+		}
+		if c.late < from || c.early >= to {
+			continue
+		}
+		seqs, err := s.view.seqs(ctx, c, s.clauses, s.without)
+		if err != nil {
+			return err
+		}
+		seqs = slices.DeleteFunc(seqs, func(seq uint64) bool { return seq <= p.low || seq >= p.high })
+		if s.f.Newest {
+			slices.Reverse(seqs)
+		}
+		timed := s.exact && (c.early < from || c.late >= to)
+		for len(seqs) > 0 && !s.done {
+			some := seqs[:min(len(seqs), s.want(s.exact))]
+			seqs = seqs[len(some):]
+			if timed {
+				if some, err = s.inTime(ctx, some); err != nil {
+					return err
+				}
+			}
+			if err := s.take(ctx, some, s.exact); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// want is how many candidates to take at once.
 func (s *search) want(exact bool) int {
 	switch {
 	case exact && s.count:
@@ -197,85 +248,30 @@ func (s *search) want(exact bool) int {
 	return min(candidatePage, max(16, 2*(s.limit-len(s.out.Entries))))
 }
 
-// candidates are up to n entries of a part that may match, in the order of the answer, and what is left of the part. There may be
-// none before the part ends.
-func (s *search) candidates(ctx context.Context, p part, n int) (seqs []uint64, rest part, err error) {
-	within := p
-	if p.indexed && len(s.clauses) > 0 {
-		block := (p.low + 1) >> blockBits
-		if s.f.Newest {
-			block = (p.high - 1) >> blockBits
-		}
-		within.low, within.high = max(p.low, max(block<<blockBits, 1)-1), min(p.high, (block+1)<<blockBits)
-		seqs, err = s.view.seqs(ctx, s.expression(block), within, s.f.Newest, n)
-	} else {
-		if s.f.Newest {
-			within.low = max(p.low, p.high-min(p.high, scanWindow+1))
-		} else {
-			within.high = min(p.high, p.low+scanWindow+1)
-		}
-		seqs, err = s.headers(ctx, within, n)
+// take takes candidates; exact says that all of them match.
+func (s *search) take(ctx context.Context, seqs []uint64, exact bool) error {
+	if exact {
+		return s.takeExact(ctx, seqs)
 	}
-	if err != nil {
-		return nil, p, err
-	}
-	rest = p
-	switch last := len(seqs) - 1; {
-	case len(seqs) == n && s.f.Newest:
-		rest.high = seqs[last]
-	case len(seqs) == n:
-		rest.low = seqs[last]
-	case s.f.Newest:
-		rest.high = within.low + 1
-	default:
-		rest.low = within.high - 1
-	}
-	return seqs, rest, nil
+	return s.takeEach(ctx, seqs)
 }
 
-// expression asks the full-text index for the clauses in one block.
-func (s *search) expression(block uint64) string {
-	name := blockName(block)
-	var b strings.Builder
-	either := func(terms []amp.Term) {
-		b.WriteByte('(')
-		for i, t := range terms {
-			if i > 0 {
-				b.WriteString(" OR ")
-			}
-			b.WriteString(`"` + name + t.Text + `"`)
-			if t.Prefix {
-				b.WriteByte('*')
-			}
-		}
-		b.WriteByte(')')
+// times are the bounds of the search's time in milliseconds, the second one exclusive.
+func (s *search) times() (from, to int64) {
+	from, to = math.MinInt64, math.MaxInt64
+	if q := s.f.Search; q != nil && !q.Since.IsZero() {
+		from = milliseconds(q.Since)
 	}
-	b.WriteByte('(')
-	for i, c := range s.clauses {
-		if i > 0 {
-			b.WriteString(" AND ")
-		}
-		either(c)
+	if q := s.f.Search; q != nil && !q.Until.IsZero() {
+		to = milliseconds(q.Until)
 	}
-	b.WriteByte(')')
-	if len(s.without) > 0 {
-		b.WriteString(" NOT ")
-		either(s.without)
-	}
-	return b.String()
+	return from, to
 }
 
 // headers are the entries of a part whose header the filter selects.
 func (s *search) headers(ctx context.Context, p part, n int) ([]uint64, error) {
-	q, args := "SELECT seq FROM entry WHERE seq > ? AND seq < ?", []any{int64(p.low), int64(p.high)}
-	if s.f.Search != nil {
-		if t := s.f.Search.Since; !t.IsZero() {
-			q, args = q+" AND at >= ?", append(args, milliseconds(t))
-		}
-		if t := s.f.Search.Until; !t.IsZero() {
-			q, args = q+" AND at < ?", append(args, milliseconds(t))
-		}
-	}
+	from, to := s.times()
+	q, args := "SELECT seq FROM entry WHERE seq > ? AND seq < ? AND at >= ? AND at < ?", []any{int64(p.low), int64(p.high), from, to}
 	if len(s.f.Kinds) > 0 {
 		q += " AND kind IN (?" + strings.Repeat(", ?", len(s.f.Kinds)-1) + ")"
 		for _, k := range s.f.Kinds {
@@ -317,14 +313,8 @@ func scanSeqs(rows *sql.Rows, err error) (seqs []uint64, _ error) {
 	return seqs, errors.Join(rows.Err(), rows.Close())
 }
 
-// takeExact takes candidates that match for certain, but for their time.
+// takeExact takes candidates that match for certain.
 func (s *search) takeExact(ctx context.Context, seqs []uint64) error {
-	if q := s.f.Search; len(s.clauses) > 0 && q != nil && (!q.Since.IsZero() || !q.Until.IsZero()) {
-		var err error
-		if seqs, err = s.inTime(ctx, seqs); err != nil {
-			return err
-		}
-	}
 	read := seqs[:min(len(seqs), s.limit-len(s.out.Entries))]
 	entries, err := s.log.these(ctx, read, s.f.Newest)
 	if err != nil {
@@ -384,14 +374,9 @@ func (s *search) settle() {
 
 // inTime are those of the entries that were written in the time of the search.
 func (s *search) inTime(ctx context.Context, seqs []uint64) ([]uint64, error) {
-	q, args := "SELECT seq FROM entry WHERE seq IN (SELECT value FROM json_each(?))", []any{list(seqs)}
-	if t := s.f.Search.Since; !t.IsZero() {
-		q, args = q+" AND at >= ?", append(args, milliseconds(t))
-	}
-	if t := s.f.Search.Until; !t.IsZero() {
-		q, args = q+" AND at < ?", append(args, milliseconds(t))
-	}
-	return seqsOf(ctx, s.log.reader, q, args, s.f.Newest, -1)
+	from, to := s.times()
+	return seqsOf(ctx, s.log.reader, "SELECT seq FROM entry WHERE seq IN (SELECT value FROM json_each(?)) AND at >= ? AND at < ?",
+		[]any{list(seqs), from, to}, s.f.Newest, -1)
 }
 
 // list is a JSON array for json_each.
@@ -417,103 +402,4 @@ func (l *Log) these(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entr
 		q += " DESC"
 	}
 	return entries(l.reader.QueryContext(ctx, q, list(seqs)))
-}
-
-// view is the index as of one moment.
-type view struct {
-	index *index
-	tx    *sql.Tx
-	// seq is the last entry in it.
-	seq uint64
-	// ask is prepared when the index is first asked.
-	ask *sql.Stmt
-}
-
-// view opens the index for one search, nil when there is none that can be used.
-func (x *index) view(ctx context.Context) *view {
-	x.mu.RLock()
-	v := &view{index: x}
-	ok := false
-	defer func() {
-		if !ok {
-			if v.tx != nil {
-				_ = v.tx.Rollback()
-			}
-			x.mu.RUnlock()
-		}
-	}()
-	db := x.db()
-	if db == nil || x.again.Load() {
-		return nil
-	}
-	var err error
-	if v.tx, err = db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}); err != nil {
-		return nil
-	}
-	if v.seq, err = x.reach(ctx, v.tx); err != nil {
-		if ruined(err) && x.ended != nil {
-			x.renew()
-		}
-		return nil
-	}
-	ok = v.seq > 0
-	if !ok {
-		return nil
-	}
-	return v
-}
-
-func (v *view) close() (err error) {
-	defer v.index.mu.RUnlock()
-	if v.ask != nil {
-		err = v.ask.Close()
-	}
-	return errors.Join(err, v.tx.Rollback())
-}
-
-// seqs asks the full-text index.
-func (v *view) seqs(ctx context.Context, expression string, p part, newest bool, n int) ([]uint64, error) {
-	if v.ask == nil {
-		order := " ORDER BY rowid LIMIT ?"
-		if newest {
-			order = " ORDER BY rowid DESC LIMIT ?"
-		}
-		ask, err := v.tx.PrepareContext(context.Background(), "SELECT rowid FROM word WHERE word MATCH ? AND rowid > ? AND rowid < ?"+order)
-		if err != nil {
-			return nil, err
-		}
-		v.ask = ask
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	// A context that can end would be watched by the driver at every step; one block takes a few milliseconds at most.
-	rows, err := v.ask.QueryContext(context.Background(), expression, int64(p.low), int64(p.high), n)
-	return scanSeqs(rows, err)
-}
-
-// during narrows a part down to the spans that have entries of the search's time.
-func (v *view) during(ctx context.Context, q *amp.Search, p part) (part, error) {
-	if q == nil || q.Since.IsZero() && q.Until.IsZero() {
-		return p, nil
-	}
-	from, to := int64(-1<<62), int64(1<<62)
-	if !q.Since.IsZero() {
-		from = milliseconds(q.Since)
-	}
-	if !q.Until.IsZero() {
-		to = milliseconds(q.Until)
-	}
-	var first, last sql.NullInt64
-	err := v.tx.QueryRowContext(ctx, "SELECT min(span), max(span) FROM span WHERE high >= ? AND low < ?", from, to).Scan(&first, &last)
-	if err != nil {
-		return p, fmt.Errorf("read the spans of the index: %w", err)
-	}
-	if !first.Valid {
-		p.high = p.low
-		return p, nil
-	}
-	p.low = max(p.low, max(uint64(first.Int64)<<spanBits, 1)-1)
-	p.high = min(p.high, uint64(last.Int64+1)<<spanBits)
-	return p, nil
 }

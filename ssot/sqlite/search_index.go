@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,25 +20,18 @@ import (
 
 const (
 	searchName = "search.db"
-	// searchVersion is raised when the terms of entries change, see [amp.Terms], or the tables below.
-	searchVersion = 1
-	// blockBits are those of a block of the index. Every term begins with the number of its block: what a prefix selects is
-	// gathered before the first row is there, so that without blocks a common one would cost as much as the journal is long.
-	blockBits = 14
-	// spanBits are those of a span of entries whose earliest and latest time are kept.
-	spanBits = 10
-
+	// searchVersion is raised when the terms of entries change, see [amp.Terms], or the tables or constants below.
+	searchVersion      = 4
 	searchWriterParams = "_txlock=immediate&_busy_timeout=5000&_pragma=page_size(8192)&_journal_mode=WAL&_synchronous=NORMAL"
 	searchReaderParams = "mode=ro&_busy_timeout=1000&_query_only=1"
 )
 
-// searchSchema has the terms of entries by seq, without the entries themselves, and up to where they reach: the hash tells whether
-// the journal is still the one that was indexed.
+// searchSchema has chunks, each the terms of the entries from first to last with their earliest and latest time, and up to where they
+// reach: the hash tells whether the journal is still the one that was indexed.
 var searchSchema = []string{
-	"CREATE VIRTUAL TABLE word USING fts5(terms, content='', detail=none, columnsize=0, tokenize=\"ascii tokenchars '" +
-		amp.TermCharacters + "'\")",
-	"CREATE TABLE span (span INTEGER PRIMARY KEY, low INTEGER NOT NULL, high INTEGER NOT NULL) STRICT",
-	"CREATE TABLE reach (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT",
+	`CREATE TABLE chunk (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, early INTEGER NOT NULL, late INTEGER NOT NULL) STRICT`,
+	`CREATE TABLE sheet (chunk INTEGER NOT NULL, first BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (chunk, first)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE reach (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT`,
 	fmt.Sprintf("INSERT INTO reach (one, version, seq, hash) VALUES (1, %d, 0, zeroblob(32))", searchVersion),
 }
 
@@ -108,12 +101,16 @@ func (x *index) makeTables(ctx context.Context, db *sql.DB) (err error) {
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	for _, q := range append([]string{"DROP TABLE IF EXISTS word", "DROP TABLE IF EXISTS span", "DROP TABLE IF EXISTS reach"}, searchSchema...) {
+	for _, q := range slices.Concat(dropSearch, searchSchema) {
 		if _, err := tx.ExecContext(ctx, q); err != nil {
 			return err
 		}
 	}
 	return tx.Commit()
+}
+
+var dropSearch = []string{
+	"DROP TABLE IF EXISTS chunk", "DROP TABLE IF EXISTS sheet", "DROP TABLE IF EXISTS reach", "DROP TABLE IF EXISTS word", "DROP TABLE IF EXISTS span",
 }
 
 // errOtherIndex says that the index is empty, or of another version or journal.
@@ -122,7 +119,7 @@ var errOtherIndex = errors.New("the index of searches is not that of the journal
 // reach is the last entry in the index.
 func (x *index) reach(ctx context.Context, q querier) (uint64, error) {
 	var tables int
-	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name IN ('word', 'span', 'reach')").Scan(&tables); err != nil {
+	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name IN ('chunk', 'sheet', 'reach')").Scan(&tables); err != nil {
 		return 0, err
 	}
 	if tables != 3 {
@@ -146,21 +143,9 @@ func (x *index) reach(ctx context.Context, q querier) (uint64, error) {
 	return uint64(seq), err
 }
 
-// add puts a page of entries into the index in one transaction.
+// add puts the entries that come next into the index in one transaction, as a chunk that is joined with the one before as long as
+// that is not much larger: so there are few chunks, and an entry is not written again often.
 func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
-	type span struct{ low, high int64 }
-	spans := map[uint64]span{}
-	rows := make([]string, len(page))
-	for i := range page {
-		e := &page[i]
-		rows[i] = row(e)
-		at, k := e.At.UnixMilli(), e.Seq>>spanBits
-		s, known := spans[k]
-		if !known {
-			s = span{at, at}
-		}
-		spans[k] = span{min(s.low, at), max(s.high, at)}
-	}
 	ctx := context.Background() // one that can end would be watched by the driver at every step
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -171,42 +156,37 @@ func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	insert, err := tx.PrepareContext(ctx, "INSERT INTO word (rowid, terms) VALUES (?, ?)")
-	if err != nil {
+	last := &page[len(page)-1]
+	c := chunk{first: page[0].Seq, last: last.Seq, early: page[0].At.UnixMilli(), late: page[0].At.UnixMilli()}
+	for i := range page {
+		at := page[i].At.UnixMilli()
+		c.early, c.late = min(c.early, at), max(c.late, at)
+	}
+	all := postingsOf(page)
+	for {
+		before, err := chunksOf(tx.QueryContext(ctx, "SELECT first, last, early, late FROM chunk ORDER BY first DESC LIMIT 1"))
+		if err != nil {
+			return err
+		}
+		if len(before) == 0 || before[0].size() >= 2*c.size() || before[0].size()+c.size() > maxChunk {
+			break
+		}
+		b := before[0]
+		old, err := b.take(ctx, tx)
+		if err != nil {
+			return err
+		}
+		all = joined(old, all, b.size())
+		c = chunk{first: b.first, last: c.last, early: min(b.early, c.early), late: max(b.late, c.late)}
+	}
+	if err := c.put(ctx, tx, all); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, insert.Close()) }()
-	for i, r := range rows {
-		if _, err := insert.ExecContext(ctx, int64(page[i].Seq), r); err != nil {
-			return err
-		}
-	}
-	for k, s := range spans {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO span (span, low, high) VALUES (?, ?, ?) ON CONFLICT (span) DO UPDATE
-			SET low = min(low, excluded.low), high = max(high, excluded.high)`, int64(k), s.low, s.high); err != nil {
-			return err
-		}
-	}
-	last := &page[len(page)-1]
 	if _, err := tx.ExecContext(ctx, "UPDATE reach SET seq = ?, hash = ?", int64(last.Seq), last.Hash[:]); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
-
-// row are the terms of an entry as the index keeps them.
-func row(e *amp.Entry) string {
-	var b strings.Builder
-	block := blockName(e.Seq >> blockBits)
-	for _, t := range amp.Terms(e) {
-		b.WriteString(block)
-		b.WriteString(t)
-		b.WriteByte(' ')
-	}
-	return b.String()
-}
-
-func blockName(block uint64) string { return fmt.Sprintf("%05x", block) }
 
 // start follows the journal until close.
 func (x *index) start() {
@@ -224,12 +204,13 @@ func (x *index) close() error {
 		x.stop()
 		<-x.ended
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	return x.shutReader()
 }
 
+// shutReader closes the pool of readers. mu is held for writing.
 func (x *index) shutReader() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	if x.reader == nil {
 		return nil
 	}
@@ -312,7 +293,7 @@ var errRenew = errors.New("the index of searches is to be made anew")
 
 // ruined reports whether an error says that the file is no index, or a broken one.
 func ruined(err error) bool {
-	if errors.Is(err, errRenew) {
+	if errors.Is(err, errRenew) || errors.Is(err, errSheet) {
 		return true
 	}
 	d, ok := errors.AsType[*driver.Error](err)
@@ -328,9 +309,9 @@ func ruined(err error) bool {
 
 // remove takes the file away. Searches look through the journal meanwhile.
 func (x *index) remove() error {
-	err := x.shutReader()
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	err := x.shutReader() // or a search could go on in the file that is taken away
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if e := os.Remove(x.path + suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
@@ -341,8 +322,9 @@ func (x *index) remove() error {
 }
 
 const (
-	// indexPage is how many entries are indexed in one transaction.
-	indexPage = 500
+	// indexPage is how many entries are read at once, indexBatch about how many are indexed in one transaction.
+	indexPage  = 500
+	indexBatch = 4000
 	// indexPause gathers what is appended one by one.
 	indexPause = 20 * time.Millisecond
 )
@@ -361,18 +343,22 @@ func (x *index) follow(ctx context.Context) (err error) {
 			x.again.Store(false)
 			return errRenew
 		}
-		page, err := x.log.page(ctx, &amp.Filter{After: seq}, 0, indexPage)
-		if err != nil {
-			return fmt.Errorf("read the journal: %v", err) // what is wrong with it is not the index's to mend
+		var batch []amp.Entry
+		for more := true; more && len(batch) < indexBatch; {
+			page, err := x.log.page(ctx, &amp.Filter{After: seq + uint64(len(batch))}, 0, indexPage)
+			if err != nil {
+				return fmt.Errorf("read the journal: %v", err) // what is wrong with it is not the index's to mend
+			}
+			batch, more = append(batch, page...), len(page) == indexPage
 		}
-		if len(page) > 0 {
-			if err := x.add(db, page); err != nil {
+		if len(batch) > 0 {
+			if err := x.add(db, batch); err != nil {
 				return err
 			}
-			seq = page[len(page)-1].Seq
+			seq = batch[len(batch)-1].Seq
 			x.move(seq)
 		}
-		if len(page) == indexPage {
+		if len(batch) >= indexBatch {
 			continue
 		}
 		select {
