@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -377,6 +378,33 @@ func (p *agentPage) Copy() (id, text string) {
 		return a.name, a.name + " " + cost(a.today(p.e).Usage)
 	}
 	return "", ""
+}
+
+// Export is what each agent did on each day that is kept, as the filter leaves them.
+func (p *agentPage) Export() export {
+	var rows []exportRow
+	for _, a := range p.agents {
+		if a.usage == nil {
+			continue
+		}
+		for _, d := range a.usage.Days {
+			rows = append(rows, exportRow{Cells: []string{
+				a.name, d.Day, fmt.Sprint(d.Turns), fmt.Sprint(d.OK), fmt.Sprint(d.Failed + d.Invalid + d.Timeout), fmt.Sprint(d.Killed + d.Lost),
+				fmt.Sprint(d.Tokens), fmt.Sprint(d.CostUSD), fmt.Sprint(d.TookMS / 1000),
+			}, Value: struct {
+				Agent string `json:"agent"`
+				amp.DayUsage
+			}{a.name, d}})
+		}
+	}
+	query := "days in UTC"
+	if p.search.query != "" {
+		query += ", filter " + p.search.query
+	}
+	return export{
+		Title: "agents", Query: query,
+		Columns: []string{"AGENT", "DAY", "TURNS", "WELL", "BADLY", "STOPPED", "TOKENS", "COST_USD", "WORK_SEC"}, Next: rowsOf(rows), Total: len(rows),
+	}
 }
 
 // Close ends the page's queries.

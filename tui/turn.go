@@ -310,6 +310,19 @@ func (p *turnPage) Subject() amp.TaskID { return p.task }
 // Copy is the turn and its output.
 func (p *turnPage) Copy() (id, text string) { return p.turn, p.text.raw }
 
+// Export is the output, line by line, as the page shows it.
+func (p *turnPage) Export() export {
+	text := p.text.told
+	if p.raw {
+		text = p.text.raw
+	}
+	var rows []exportRow
+	for l := range strings.Lines(text) {
+		rows = append(rows, exportRow{Cells: []string{strings.TrimRight(l, "\r\n")}})
+	}
+	return export{Title: p.Title(), Query: "turn " + p.turn, Columns: []string{"LINE"}, Next: rowsOf(rows), Total: len(rows)}
+}
+
 // Close ends the queries.
 func (p *turnPage) Close() { p.cancel() }
 

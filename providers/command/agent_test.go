@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"arbiter/amp"
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
 )
@@ -96,5 +99,20 @@ echo '{"event":"final","payload":{"ok":true}}'`}})
 	}
 	if want := []providers.EventType{providers.EventStarted, providers.EventAck, providers.EventProgress}; !slices.Equal(events, want) {
 		t.Errorf("events = %v, want %v", events, want)
+	}
+}
+
+// TestDescribe: what the protocol of commands promises of any program, with the limits that a turn will have.
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	a, err := New(Config{Argv: []string{"sh"}, Acks: AcksAuto, Limits: providers.Limits{Total: time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := amp.AgentFacts{
+		Through: "command", Acks: "auto", Resumes: true, ReportsCost: true, Stops: true, SilenceSec: 30, TotalSec: 60, OutputBytes: 64 << 20,
+	}
+	if got := a.Describe(providers.Limits{Silence: 30 * time.Second}); !reflect.DeepEqual(got, want) {
+		t.Errorf("Describe = %+v, want %+v", got, want)
 	}
 }
