@@ -60,6 +60,9 @@ func (s *seat) typeText(text string) {
 func (s *seat) last() amp.Command {
 	s.t.Helper()
 	sent := s.script.Sent()
+	for end := time.Now().Add(5 * time.Second); len(sent) == 0 && time.Now().Before(end); sent = s.script.Sent() {
+		s.Settle() // it is on its way beside the program's loop
+	}
 	if len(sent) == 0 {
 		s.t.Fatalf("no command was sent:\n%s", s.Text())
 	}

@@ -52,6 +52,9 @@ func (s *seat) commands() string {
 
 func (s *seat) wantCommands(want string) {
 	s.t.Helper()
+	for end := time.Now().Add(5 * time.Second); want != "" && s.commands() != want && time.Now().Before(end); {
+		s.Settle() // a command is on its way beside the program's loop
+	}
 	if got := s.commands(); got != want {
 		s.t.Errorf("commands = %q, want %q\n%s", got, want, s.Text())
 	}
