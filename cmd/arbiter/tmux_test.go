@@ -30,14 +30,26 @@ func (m *tmux) do(args ...string) string {
 // screen waits until the pane shows a text, and returns the pane.
 func (m *tmux) screen(want string) string {
 	m.t.Helper()
+	return m.wait(want, true)
+}
+
+// escape leaves an overlay and waits until it is gone: a key right behind the escape would be read as alt and that key.
+func (m *tmux) escape(overlay string) {
+	m.t.Helper()
+	m.do("send-keys", "-t", "a", "Escape")
+	m.wait(overlay, false)
+}
+
+func (m *tmux) wait(want string, there bool) string {
+	m.t.Helper()
 	end := time.Now().Add(30 * time.Second)
 	for {
 		text := m.do("capture-pane", "-p", "-t", "a")
-		if strings.Contains(text, want) {
+		if strings.Contains(text, want) == there {
 			return text
 		}
 		if time.Now().After(end) {
-			m.t.Fatalf("tmux does not show %q:\n%s", want, text)
+			m.t.Fatalf("tmux shows %q: %v, want %v:\n%s", want, !there, there, text)
 		}
 		m.do("wait-for", "-S", "tick") // yields to the server; nothing waits for it
 	}
@@ -78,10 +90,10 @@ func TestTmux(t *testing.T) {
 		}
 		m.do("send-keys", "-t", "a", "?")
 		m.screen("Help · ")
-		m.do("send-keys", "-t", "a", "Escape")
+		m.escape("Help · ")
 		m.do("send-keys", "-t", "a", ":")
-		m.screen("Command")
-		m.do("send-keys", "-t", "a", "Escape")
+		m.screen("Command ")
+		m.escape("Command ")
 		m.do("send-keys", "-t", "a", "1")
 		m.screen("[1 Now")
 		m.do("resize-window", "-t", "a", "-x", size.otherW, "-y", size.otherH)
