@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,22 +13,31 @@ import (
 	"arbiter/ssot"
 )
 
+// ofTask narrows a filter to the task that was named, if one was.
+func ofTask(ctx context.Context, l *look, f *amp.Filter, task string) error {
+	if task == "" {
+		return nil
+	}
+	b, err := board(ctx, l)
+	if err != nil {
+		return err
+	}
+	t, err := findTask(b, task)
+	if err != nil {
+		return err
+	}
+	f.TaskID = t.ID
+	return nil
+}
+
 // listEntries prints the entries that a filter selects, of one task when one is named.
 func (a *app) listEntries(c *cobra.Command, f amp.Filter, task, none string) error {
 	if f.Limit < 1 || f.Limit > ssot.MaxPage {
 		return usage("--limit is %d, want 1 to %d", f.Limit, ssot.MaxPage)
 	}
 	return a.looking(func(l *look) error {
-		if task != "" {
-			b, err := board(c.Context(), l)
-			if err != nil {
-				return err
-			}
-			t, err := findTask(b, task)
-			if err != nil {
-				return err
-			}
-			f.TaskID = t.ID
+		if err := ofTask(c.Context(), l, &f, task); err != nil {
+			return err
 		}
 		page, err := l.Query(c.Context(), amp.Query{Kind: amp.QueryEntries, Filter: f})
 		if err != nil {

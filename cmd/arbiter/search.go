@@ -69,16 +69,8 @@ func (a *app) search(c *cobra.Command, f amp.Filter, task string) error {
 		f.Search, f.Kinds = &amp.Search{Kinds: f.Kinds}, nil
 	}
 	return a.looking(func(l *look) error {
-		if task != "" {
-			b, err := board(c.Context(), l)
-			if err != nil {
-				return err
-			}
-			t, err := findTask(b, task)
-			if err != nil {
-				return err
-			}
-			f.TaskID = t.ID
+		if err := ofTask(c.Context(), l, &f, task); err != nil {
+			return err
 		}
 		page, err := l.Query(c.Context(), amp.Query{Kind: amp.QueryEntries, Filter: f})
 		if err != nil {

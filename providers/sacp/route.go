@@ -31,10 +31,10 @@ const (
 // (SACP-005 to SACP-008, P02, P09). A pause comes before everything else. An edge whose condition cannot be judged is not taken, and the
 // error says which; the move is then a stop, since a wrong turn is worse than none.
 func Route(a Answer, e Edges) (move Move, node string, err error) {
+	if a.Status == Clarification {
+		return Pause, "", nil
+	}
 	for _, edge := range e.When {
-		if a.Status == Clarification {
-			break
-		}
 		ok, err := edge.If.Holds(a)
 		if err != nil {
 			return Stop, "", fmt.Errorf("edge to %s: %w", edge.Node, err)
@@ -56,8 +56,7 @@ func Route(a Answer, e Edges) (move Move, node string, err error) {
 			return Go, e.Error, nil
 		}
 		return Stop, "", nil
-	case Clarification:
-		return Pause, "", nil
+	default:
+		return Stop, "", fmt.Errorf("status is %q, which routes nowhere (SACP-004)", clip(string(a.Status)))
 	}
-	return Stop, "", fmt.Errorf("status is %q, which routes nowhere (SACP-004)", clip(string(a.Status)))
 }
