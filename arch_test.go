@@ -15,14 +15,19 @@ var allowed = map[string][]string{
 	"ssot":          {"amp"},
 	"ssot/...":      {"amp", "ssot"},
 	"providers":     {"amp"},
-	"providers/...": {"amp", "providers", "providers/sandbox"},
-	"coordinator":   {"amp", "ssot", "providers"},
-	"server":        {"amp", "coordinator"},
-	"amp/plantext":  {"amp"},
-	"tui":           {"amp", "amp/plantext", "tui/..."},
-	"tui/...":       {"tui/..."},
-	"tui/tuitest":   {"amp", "tui", "tui/..."},
-	"cmd/...":       {"..."},
+	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},
+	// The tools of all adapters import no adapter.
+	"providers/sandbox": {"amp"},
+	"providers/sacp":    {"amp"},
+	"providers/program": {"amp", "providers", "providers/sandbox"},
+	"providers/brief":   {"amp", "providers", "providers/sacp"},
+	"coordinator":       {"amp", "ssot", "providers"},
+	"server":            {"amp", "coordinator"},
+	"amp/plantext":      {"amp"},
+	"tui":               {"amp", "amp/plantext", "tui/..."},
+	"tui/...":           {"tui/..."},
+	"tui/tuitest":       {"amp", "tui", "tui/..."},
+	"cmd/...":           {"..."},
 }
 
 // owners are libraries that one part of the module hides from the others.

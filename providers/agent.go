@@ -34,6 +34,12 @@ type Turn struct {
 	// Session continues an earlier turn's session when the agent can.
 	Session string
 	Limits  Limits
+	// Prompt, when it is not nil, is asked instead of Message, without any of the protocol's own words; Outcome.Text is the answer and
+	// Outcome.Final stays empty. The steps of a planning chain are such turns.
+	Prompt *Prompt
+	// Ask puts a request of the agent to the rules and then to the admin, and blocks until it is answered; silence means no. Nil
+	// denies everything. Adapters stop the clocks of silence and total time while a request is open.
+	Ask func(ctx context.Context, p Permission) Decision
 	// Log receives the raw output, when it is not nil; the caller closes it.
 	Log interface{ Write([]byte) (int, error) }
 }
@@ -62,6 +68,8 @@ const (
 	EventProgress EventType = "progress"
 	// EventEscalation: the agent cannot go on by itself; Payload is an AMP escalation payload or message.
 	EventEscalation EventType = "escalation"
+	// EventChain: a message of a planning chain; Payload is the body of a chain entry.
+	EventChain EventType = "chain"
 )
 
 // Event is one thing that an agent said. Text and Payload are untrusted.
@@ -79,11 +87,17 @@ type Outcome struct {
 	// Final is the answer: a whole AMP message, or the payload alone (a plan for a planning turn); the caller builds the message
 	// around it on behalf of the role.
 	Final json.RawMessage
+	// Question is what the agent asks the admin instead of answering (SACP clarification_needed); Final is empty then, and the answer
+	// goes on in the same session.
+	Question string
+	// Answer is the SACP object that the agent answered with, its thought included; empty when the agent does not answer in one.
+	Answer json.RawMessage
+	// Text is the model's last text as it came, when the turn had a Prompt.
+	Text string
 	// Exit is the exit code, when there was a process.
 	Exit    *int
 	Session string
-	Tokens  int
-	CostUSD float64
+	Usage
 }
 
 // Agent runs turns. It is safe for concurrent use.
@@ -111,7 +125,7 @@ type Reaper interface {
 // Failure is the class of a failed turn.
 type Failure string
 
-// The classes.
+// The classes. The last six are troubles of the model behind the agent.
 const (
 	FailConfig  Failure = "config"  // the program is missing or cannot be started
 	FailCrashed Failure = "crashed" // it ended with an error, or without a final answer
@@ -120,7 +134,26 @@ const (
 	FailOutput  Failure = "output"  // more output than Limits.Output, or a line that is no JSON where JSON is due
 	FailKilled  Failure = "killed"  // ctx ended
 	FailRefused Failure = "refused" // the agent refused the message, as its ack said, and gave no final answer
+	FailAnswer  Failure = "answer"  // it ended well, but its answer is not what was asked for
+
+	FailAuth       Failure = "auth"       // the key is missing, wrong or without the right
+	FailQuota      Failure = "quota"      // the account has nothing left, or the agent's own cap is reached
+	FailRate       Failure = "rate"       // too many requests; Retry says when again
+	FailOverloaded Failure = "overloaded" // the service cannot serve now; Retry says when again
+	FailTransport  Failure = "transport"  // the connection failed or was cut
+	FailModel      Failure = "model"      // the service refused or failed the request in another way
 )
+
+// Pauses reports whether a failure of this class says nothing about the work: the turn is to be tried again later (rate, overloaded)
+// or when the admin has mended what is missing (auth, quota), and never counts as a failed attempt.
+func (f Failure) Pauses() bool {
+	switch f {
+	case FailRate, FailOverloaded, FailAuth, FailQuota:
+		return true
+	case FailConfig, FailCrashed, FailSilent, FailTotal, FailOutput, FailKilled, FailRefused, FailAnswer, FailTransport, FailModel:
+	}
+	return false
+}
 
 // TurnError says why a turn gave no final answer.
 type TurnError struct {
@@ -129,6 +162,10 @@ type TurnError struct {
 	Text string
 	Tail string
 	Exit *int
+	// Retry is how long to wait before the next try, when the service said so; 0 leaves it to the caller.
+	Retry time.Duration
+	// Usage is what the turn took all the same.
+	Usage Usage
 }
 
 // Error is the class and the sentence.

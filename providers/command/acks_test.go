@@ -12,6 +12,7 @@ import (
 	"arbiter/amp"
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
+	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
 
@@ -20,7 +21,7 @@ func play(t *testing.T, acks Acks, turn providers.Turn, steps ...agenttest.Step)
 	t.Helper()
 	turn.ID, turn.Dir, turn.Home = "acks-"+strings.ReplaceAll(t.Name(), "/", "-"), t.TempDir(), filepath.Join(t.TempDir(), "home")
 	turn.Limits.Grace = time.Millisecond
-	_, err = program(t, agenttest.Script{Steps: steps}, acks).Run(t.Context(), turn, func(e providers.Event) {
+	_, err = programOf(t, agenttest.Script{Steps: steps}, acks).Run(t.Context(), turn, func(e providers.Event) {
 		switch e.Type {
 		case providers.EventAck:
 			got = append(got, "ack "+strings.Join(append([]string{string(e.Ack.Status)}, e.Ack.EchoedAcceptanceCriteria...), " "))
@@ -116,8 +117,9 @@ func TestConclude_unproven(t *testing.T) {
 	t.Parallel()
 	left := &sandbox.LeftError{Turn: "t", PIDs: []int{7}}
 	for name, failed := range map[string]*providers.TurnError{"good answer": nil, "failed": {Failure: providers.FailTotal, Text: "long"}} {
-		r := &run{capture: newCapture(nil, 1), failed: failed, outcome: providers.Outcome{Final: json.RawMessage(`{}`)}}
-		out, err := r.conclude(ended{exit: 0, err: left})
+		r := &run{outcome: providers.Outcome{Final: json.RawMessage(`{}`)}}
+		exit := 0
+		out, err := r.conclude(program.End{Exit: &exit, Failed: failed, Left: left})
 		unproven, ok := errors.AsType[*providers.UnprovenError](err)
 		if !ok || !slices.Equal(unproven.PIDs, left.PIDs) || out.Final != nil {
 			t.Errorf("%s: conclude = %+v, %v", name, out, err)

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
+	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
 
@@ -95,9 +95,6 @@ func New(c Config) (*Agent, error) {
 	if c.Acks == "" {
 		c.Acks = AcksAgent
 	}
-	c.Limits = limits(c.Limits, providers.Limits{
-		Silence: 10 * time.Minute, Total: time.Hour, Grace: 5 * time.Second, Output: 64 << 20,
-	})
 	a := &Agent{config: c}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		a.env = append(a.env, name+"="+c.Env[name])
@@ -110,7 +107,7 @@ func (a *Agent) Name() string { return a.config.Name }
 
 // Describe says what the protocol of commands promises, see [providers.Describer].
 func (a *Agent) Describe(l providers.Limits) amp.AgentFacts {
-	l = limits(l, a.config.Limits)
+	l = program.Defaults(l, a.config.Limits)
 	return amp.AgentFacts{
 		Through: "command", Acks: string(a.config.Acks), Resumes: true, ReportsCost: true, Stops: true,
 		SilenceSec: int(l.Silence.Seconds()), TotalSec: int(l.Total.Seconds()), OutputBytes: l.Output,
@@ -135,34 +132,13 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 		return providers.Outcome{}, &providers.TurnError{Failure: failure, Text: err.Error()}
 	}
 	r := &run{
-		turn: &turn, emit: emit, process: p, limits: limits(turn.Limits, a.config.Limits),
-		auto: a.config.Acks == AcksAuto && len(turn.Message) > 0,
+		turn: &turn, emit: emit, auto: a.config.Acks == AcksAuto && len(turn.Message) > 0,
+		session: &program.Session{Process: p, Limits: program.Defaults(turn.Limits, a.config.Limits), Log: turn.Log},
 	}
 	return r.play(ctx)
 }
 
 // Reap kills what a lost turn left, see [providers.Reaper].
 func (a *Agent) Reap(_ context.Context, turnID string) error {
-	_, err := sandbox.KillOrphans(turnID)
-	if left, ok := errors.AsType[*sandbox.LeftError](err); ok {
-		return &providers.UnprovenError{PIDs: left.PIDs, Err: left}
-	}
-	return err
-}
-
-// limits are those of l, and of fallback where l has none.
-func limits(l, fallback providers.Limits) providers.Limits {
-	if l.Silence == 0 {
-		l.Silence = fallback.Silence
-	}
-	if l.Total == 0 {
-		l.Total = fallback.Total
-	}
-	if l.Grace == 0 {
-		l.Grace = fallback.Grace
-	}
-	if l.Output == 0 {
-		l.Output = fallback.Output
-	}
-	return l
+	return program.Reap(turnID)
 }

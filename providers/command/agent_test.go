@@ -26,12 +26,12 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
 		t.Helper()
-		return program(t, script, AcksAgent)
+		return programOf(t, script, AcksAgent)
 	})
 }
 
 // program is an agent whose program plays the script.
-func program(t *testing.T, script agenttest.Script, acks Acks) *Agent {
+func programOf(t *testing.T, script agenttest.Script, acks Acks) *Agent {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

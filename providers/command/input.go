@@ -56,17 +56,3 @@ func input(turn *providers.Turn) ([]byte, error) {
 	}
 	return append(line, '\n'), nil
 }
-
-// criteria are the acceptance criteria of a task_dispatch, nil of any other message.
-func criteria(message []byte) []string {
-	var m struct {
-		Type    amp.MessageType `json:"type"`
-		Payload struct {
-			AcceptanceCriteria []string `json:"acceptance_criteria"`
-		} `json:"payload"`
-	}
-	if err := json.Unmarshal(message, &m); err != nil || m.Type != amp.TaskDispatch {
-		return nil
-	}
-	return m.Payload.AcceptanceCriteria
-}

@@ -34,6 +34,7 @@ type Process struct {
 	dirs   []string
 	exited chan struct{}
 
+	talk    *talk         // nil unless Spec.Talk
 	stdin   *os.File      // the program's end of the pipe, kept to see what it has taken; nil without input
 	feed    *os.File      // our end of it
 	fed     chan struct{} // closed when feeding is over
@@ -62,7 +63,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		Path: argv[0], Args: argv, Dir: spec.Dir, Env: environ(&spec, os.Environ()),
 		SysProcAttr: attributes(),
 	}
-	ends, err := p.pipe(spec.Stdin)
+	ends, err := p.pipe(len(spec.Stdin) > 0 || spec.Talk)
 	if err == nil {
 		started := make(chan error, 1)
 		go p.watch(started)
@@ -74,6 +75,11 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err != nil {
 		p.closeAll()
 		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
+	}
+	if spec.Talk {
+		p.talk = newTalk(p.feed, spec.Stdin)
+		go func() { defer close(p.fed); p.written = p.talk.write() }()
+		return p, nil
 	}
 	go p.write(spec.Stdin)
 	return p, nil
@@ -125,7 +131,7 @@ func (l *Limits) shell() string {
 }
 
 // pipe makes the program's standard streams; ends are the files to close here once the program has them.
-func (p *Process) pipe(stdin []byte) (ends []*os.File, err error) {
+func (p *Process) pipe(feed bool) (ends []*os.File, err error) {
 	open := func() (r, w *os.File) {
 		if err == nil {
 			r, w, err = os.Pipe()
@@ -133,7 +139,7 @@ func (p *Process) pipe(stdin []byte) (ends []*os.File, err error) {
 		return r, w
 	}
 	var outW, errW, outR, errR *os.File
-	if len(stdin) > 0 {
+	if feed {
 		p.stdin, p.feed = open()
 		p.cmd.Stdin = p.stdin
 	}
@@ -243,6 +249,7 @@ func (p *Process) Stop(grace time.Duration) (exit int, err error) {
 }
 
 func (p *Process) end(grace time.Duration) (int, error) {
+	p.CloseInput()
 	s := p.sweep()
 	if left, err := s.left(); len(left) > 0 || err != nil {
 		s.signal(left, unix.SIGTERM)
@@ -251,6 +258,9 @@ func (p *Process) end(grace time.Duration) (int, error) {
 	err := s.kill(killTime)
 	if p.feed != nil {
 		p.feed.Close()
+	}
+	if p.talk != nil {
+		p.talk.drop()
 	}
 	<-p.fed
 	exit := -1

@@ -13,6 +13,8 @@ type Spec struct {
 	Turn string
 	// Stdin is what the program reads; after it comes the end of file. Without it the program reads nothing (the null device).
 	Stdin []byte
+	// Talk leaves standard input open behind Stdin, for [Process.Send] and [Process.CloseInput].
+	Talk bool
 	// Env are NAME=value pairs beside the allow-list; later ones win, also over the allow-list.
 	Env []string
 	// Pass names variables of this process to pass on, "NAME" or "PREFIX*". A pattern never matches a name that looks like a

@@ -1,4 +1,4 @@
-package command
+package program
 
 import (
 	"bufio"
