@@ -31,7 +31,7 @@ func onPlans(t *testing.T, n int, change func(i int, p *amp.Plan)) (*seat, []*tu
 func (s *seat) marks(n int) *seat {
 	s.t.Helper()
 	for range n {
-		s.Press("space")
+		s.Press("space", "j")
 	}
 	return s
 }
@@ -72,6 +72,14 @@ func TestBatch(t *testing.T) {
 	if dispatched != 2 {
 		t.Errorf("%d of 3 run after one was taken back", dispatched)
 	}
+}
+
+// A mark stays under the cursor, and the same key takes it away.
+func TestBatch_mark(t *testing.T) {
+	t.Parallel()
+	s, _ := onPlans(t, 2, nil)
+	s.Press("space").Shows("marked 1 of 10", "▌ T-2026-001 r1 ✓").Press("space").Hides("marked 1 of 10")
+	s.Press("j", "space").Shows("▌ T-2026-002 r1 ✓", "  T-2026-001 r1 ")
 }
 
 // A batch holds ten: the eleventh mark is refused with the reason.

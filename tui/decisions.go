@@ -41,6 +41,12 @@ func decisionDeeds(e *env) []deed {
 	stage := func(c, next amp.CommandName) func(t *amp.Task) tea.Cmd {
 		return func(t *amp.Task) tea.Cmd { return e.stage(proposal{Command: c, Next: next, TaskID: t.ID}) }
 	}
+	do("plan.open", "e", "plan of the task: to read, to edit", "plan", action.None, rankGlobal+7, func(t *amp.Task) string {
+		if t.Plan == nil {
+			return "there is no plan yet"
+		}
+		return ""
+	}, func(t *amp.Task) tea.Cmd { return e.Go(Place{Kind: KindPlan, ID: string(t.ID)}) })
 	do("decide.accept", "A", "approve or accept: opens the decision…", "approve…", action.Low, 40, e.walkOff, e.walk)
 	do("decide.reject", "R", "reject or redispatch: opens the decision…", "reject…", action.Low, 41, e.walkOff, e.walk)
 	do("decide.deliver", "M", "deliver: merge or prepare…", "deliver…", action.High, 42, command(amp.Deliver), e.deliver)

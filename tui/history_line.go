@@ -40,6 +40,10 @@ func (l *searchLine) begin() { l.typing = true }
 // leave gives the keys back and remembers the search.
 func (l *searchLine) leave() {
 	l.typing, l.back, l.offers = false, 0, nil
+	l.remember()
+}
+
+func (l *searchLine) remember() {
 	if l.bad == nil {
 		l.e.desk.searches.remember(l.text())
 	}
@@ -80,10 +84,10 @@ func (l *searchLine) key(k tea.KeyMsg) bool {
 		l.offers = nil
 	}
 	switch name {
-	case "esc", "ctrl+c":
-		if !l.clear() {
-			l.leave()
-		}
+	case "esc", "ctrl+c": // as in every filter: what is typed next is no text
+		l.remember()
+		l.clear()
+		l.leave()
 	case "enter":
 		l.leave()
 	case "up":
@@ -130,7 +134,7 @@ func (l *searchLine) hints() []ui.KeyHint {
 	if l.field.Text() == "" {
 		return append(out, ui.KeyHint{Key: "esc", Text: "leave"})
 	}
-	return append(out, ui.KeyHint{Key: "esc", Text: "clear"})
+	return append(out, ui.KeyHint{Key: "ctrl+u", Text: "empty"}, ui.KeyHint{Key: "esc", Text: "clear and leave"})
 }
 
 // draw appends the field, and below it what is wrong.

@@ -90,7 +90,7 @@ func (m *model) helpItem(a action.Action) ui.HelpItem {
 // signs explains what stands beside the words.
 func (m *model) signs() ui.HelpSection {
 	sg := m.env.Theme.Signs
-	out := ui.HelpSection{Title: "signs"}
+	out := ui.HelpSection{Title: "signs", Aside: true}
 	row := func(parts ...string) {
 		out.Items = append(out.Items, ui.HelpItem{Key: parts[0], Text: strings.Join(parts[1:], " ")})
 	}
@@ -111,7 +111,7 @@ func (m *model) terminalFacts() ui.HelpSection {
 	if e.Mouse {
 		mouse = "mouse on: shift and drag selects text"
 	}
-	out := ui.HelpSection{Title: "terminal", Right: true, Items: []ui.HelpItem{
+	out := ui.HelpSection{Title: "terminal", Right: true, Aside: true, Items: []ui.HelpItem{
 		{Text: e.Theme.Profile().String() + ", " + e.Theme.Name() + ", " + e.Theme.Signs.Name},
 		{Text: mouse},
 	}}
@@ -140,7 +140,7 @@ func (b *helpBox) Key(k tea.KeyMsg) (bool, func() tea.Cmd) {
 }
 
 // Size is most of the screen.
-func (b *helpBox) Size(w, h int) (int, int) { return min(w, 120), h - 4 }
+func (b *helpBox) Size(w, h int) (int, int) { return min(w, 150), h - 4 }
 
 // Render draws the box.
 func (b *helpBox) Render(th *theme.Theme, w, h int) *ui.Block { return b.help.Render(th, w, h) }

@@ -378,3 +378,17 @@ func TestEditing(t *testing.T) {
 		}
 	}
 }
+
+// From wherever a task stands, e leads to its plan, where e edits a part.
+func TestPlan_fromTask(t *testing.T) {
+	t.Parallel()
+	script := tuitest.NewScript(tuitest.SceneEnd)
+	script.NewTask("Without a plan")
+	task := script.NewTask("Split the package").Propose()
+	s := start(t, script, 100, 30)
+	s.Press("2", "/").Burst("split")
+	s.Press("enter", "e").WaitFor("Plans › " + string(task.ID))
+	s.Press("n", "e").Shows("becomes a new revision").Press("esc", "esc").Shows("[2 Tasks")
+	s.Press("esc", "/").Burst("without")
+	s.Press("enter", "e").Shows("there is no plan yet")
+}

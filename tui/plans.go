@@ -52,7 +52,7 @@ func plansDeeds(e *env) []deed {
 			ID: plansSort, Scope: scope, Title: "oldest or newest first", Short: "sort", Keys: []string{"s"}, Rank: 20,
 		}},
 		{Action: action.Action{
-			ID: plansMark, Scope: scope, Title: "mark for a batch", Short: "mark", Keys: []string{"space"}, Rank: 12,
+			ID: plansMark, Scope: scope, Title: "mark for a batch, or take the mark away", Short: "mark", Keys: []string{"space"}, Rank: 12,
 			Disabled: off((*plansPage).markOff),
 		}},
 		{Action: action.Action{
@@ -315,7 +315,6 @@ func (p *plansPage) mark() {
 		p.marks = append(p.marks, planMark{id, t.Plan.Hash})
 	}
 	p.list.Forget()
-	p.list.Move(1)
 }
 
 func (p *plansPage) batchOff() string {

@@ -62,7 +62,7 @@ func refusalDeeds(e *env) []deed {
 	}
 	return []deed{
 		do(refusalSeen, "mark as seen", "mark seen", 10, "m", selected),
-		do(refusalAll, "mark all as seen", "all seen", 11, "M", func(p *refusalPage) string {
+		do(refusalAll, "mark all as seen", "all seen", 11, "*", func(p *refusalPage) string {
 			if p.e.newRefusals() == 0 {
 				return "all are seen"
 			}

@@ -76,7 +76,7 @@ func NewRegistry() *Registry { return &Registry{byID: map[string]*Action{}} }
 // Add registers actions. It fails on an id that is there already, on an action without id, scope or title, on a
 // key that is taken in the same scope, on one that begins a sequence or is begun by one of the same or the global
 // scope, and on a decision whose key is no capital. The actions before the failing one are kept. An inner scope
-// may use a key of the global one: it hides it.
+// may use a key of the global one: it hides it, but nothing harmless hides a decision.
 func (r *Registry) Add(actions ...Action) error {
 	for _, a := range actions {
 		if err := r.check(&a); err != nil {
@@ -100,7 +100,7 @@ func (r *Registry) check(a *Action) error {
 		if err := permitted(a, k); err != nil {
 			return err
 		}
-		if other := r.clash(a, k, false); other != nil {
+		if other := r.clash(a, k); other != nil {
 			return fmt.Errorf("key %q is taken by %q", k, other.ID)
 		}
 	}
@@ -127,15 +127,15 @@ func permitted(a *Action, seq string) error {
 // clash returns the action that a key of a would make ambiguous: the same sequence, or one that begins with the
 // other, in a scope that can be active together with a's.
 //
-// In the program's own table a page may hide a key of all screens with its own. In a configuration, strict, a harmless action
-// may neither hide a decision nor be hidden by one: who moves keys about does not have all screens in mind.
-func (r *Registry) clash(a *Action, seq string, strict bool) *Action {
+// A page may hide a key of all screens with its own, but a harmless action may neither hide a decision nor be hidden by one: a
+// finger that knows what a key decides must not find something else there.
+func (r *Registry) clash(a *Action, seq string) *Action {
 	for _, o := range r.actions {
 		if o.ID == a.ID || o.Scope != a.Scope && o.Scope != Global && a.Scope != Global {
 			continue
 		}
 		for _, k := range o.Keys {
-			if k == seq && (o.Scope == a.Scope || strict && (o.Danger == None) != (a.Danger == None)) {
+			if k == seq && (o.Scope == a.Scope || (o.Danger == None) != (a.Danger == None)) {
 				return o
 			}
 			if k != seq && (strings.HasPrefix(k, seq+" ") || strings.HasPrefix(seq, k+" ")) {

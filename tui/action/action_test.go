@@ -82,6 +82,24 @@ func TestPress(t *testing.T) {
 	}
 }
 
+// A screen may use a key of all screens, but nothing harmless stands where a finger expects a decision, in whatever order the
+// two are registered.
+func TestAdd_hidesNoDecision(t *testing.T) {
+	t.Parallel()
+	deliver := Action{ID: "deliver", Scope: Global, Title: "deliver…", Keys: []string{"M"}, Danger: High}
+	seen := Action{ID: "all_seen", Scope: "errors", Title: "all seen", Keys: []string{"M"}}
+	approve := Action{ID: "batch", Scope: "plans", Title: "approve these…", Keys: []string{"M"}, Danger: Low}
+	if err := NewRegistry().Add(deliver, seen); err == nil {
+		t.Error("a harmless key hides a decision")
+	}
+	if err := NewRegistry().Add(seen, deliver); err == nil {
+		t.Error("a decision is hidden by a harmless key that was there before")
+	}
+	if err := NewRegistry().Add(deliver, approve); err != nil {
+		t.Errorf("a decision of a screen in the place of one of all screens: %v", err)
+	}
+}
+
 func TestPress_sequences(t *testing.T) {
 	t.Parallel()
 	res := NewResolver(table(t))

@@ -87,7 +87,7 @@ func (r *Registry) firstClash(before map[string][]string) (Problem, bool) {
 	for _, id := range slices.Sorted(maps.Keys(before)) {
 		a := r.byID[id]
 		for _, k := range a.Keys {
-			if other := r.clash(a, k, true); other != nil {
+			if other := r.clash(a, k); other != nil {
 				return Problem{id, k, fmt.Sprintf("taken by %q", other.ID)}, true
 			}
 		}

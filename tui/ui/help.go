@@ -23,6 +23,7 @@ type HelpSection struct {
 	Title string
 	Items []HelpItem
 	Right bool // belongs to the right column
+	Aside bool // explains: stands in a column of its own where there is room for three
 }
 
 // Help shows every action of a screen and the global ones; each row runs. Typing filters.
@@ -95,10 +96,12 @@ func (h *Help) matches(i HelpItem) bool {
 func (h *Help) collect() {
 	h.rows, h.at, h.top = h.rows[:0], 0, 0
 	for _, right := range []bool{false, true} {
-		for _, s := range h.sections {
-			for _, it := range s.Items {
-				if s.Right == right && it.ID != "" && h.matches(it) {
-					h.rows = append(h.rows, it)
+		for _, aside := range []bool{false, true} {
+			for _, s := range h.sections {
+				for _, it := range s.Items {
+					if s.Right == right && s.Aside == aside && it.ID != "" && h.matches(it) {
+						h.rows = append(h.rows, it)
+					}
 				}
 			}
 		}
@@ -111,29 +114,47 @@ type helpRow struct {
 	item int
 }
 
-// Render returns the help as a box of w by h cells: two columns from 60 cells on, one below.
+// The least cells that two and three columns of the help need.
+const (
+	twoColumns   = 60
+	threeColumns = 126
+)
+
+// Render returns the help as a box of w by h cells: three columns from 128 cells on, two from 62, one below.
 func (h *Help) Render(th *theme.Theme, w, h2 int) *Block {
 	inner := max(w-2, 1)
-	var left, right []helpRow
-	next := 0
-	two := inner >= 60
-	cols := inner
-	if two {
-		cols = (inner - 1) / 2
+	n := 1
+	switch {
+	case inner >= threeColumns:
+		n = 3
+	case inner >= twoColumns:
+		n = 2
 	}
-	left = h.column(th, false, cols, &next)
-	if two {
-		right = h.column(th, true, inner-1-cols, &next)
-	} else {
-		left = append(left, h.column(th, true, cols, &next)...)
+	cols := (inner - (n - 1)) / n
+	next := 0
+	columns := make([][]helpRow, n)
+	for _, right := range []bool{false, true} { // in the order of the rows that run
+		for _, aside := range []bool{false, true} {
+			at := 0
+			switch {
+			case aside && n == 3:
+				at = 2
+			case right && n > 1:
+				at = 1
+			}
+			columns[at] = h.column(th, columns[at], func(s *HelpSection) bool { return s.Right == right && s.Aside == aside }, cols, &next)
+		}
 	}
 	rows := max(h2-2, 1)
-	h.reveal(left, right, rows)
+	h.reveal(columns, rows)
 	b := NewBlock(th, inner)
 	for i := h.top; i < h.top+rows; i++ {
-		line := Pad(textAt(left, i), cols)
-		if two {
-			line += " " + textAt(right, i)
+		line := ""
+		for at, c := range columns {
+			if at > 0 {
+				line += " "
+			}
+			line += Pad(textAt(c, i), cols)
 		}
 		b.Add(line)
 	}
@@ -156,8 +177,10 @@ func textAt(rows []helpRow, i int) string {
 }
 
 // reveal scrolls so that the highlighted row is on the screen.
-func (h *Help) reveal(left, right []helpRow, rows int) {
-	for _, col := range [][]helpRow{left, right} {
+func (h *Help) reveal(columns [][]helpRow, rows int) {
+	longest := 0
+	for _, col := range columns {
+		longest = max(longest, len(col))
 		for i, r := range col {
 			if r.item != h.at {
 				continue
@@ -170,13 +193,14 @@ func (h *Help) reveal(left, right []helpRow, rows int) {
 			}
 		}
 	}
-	h.top = max(min(h.top, max(len(left), len(right))-rows), 0)
+	h.top = max(min(h.top, longest-rows), 0)
 }
 
-func (h *Help) column(th *theme.Theme, right bool, w int, next *int) []helpRow {
-	var out []helpRow
-	for _, s := range h.sections {
-		if s.Right != right {
+// column appends the rows of some sections, in w cells.
+func (h *Help) column(th *theme.Theme, out []helpRow, of func(s *HelpSection) bool, w int, next *int) []helpRow {
+	for i := range h.sections {
+		s := &h.sections[i]
+		if !of(s) {
 			continue
 		}
 		var body []helpRow
