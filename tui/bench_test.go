@@ -136,8 +136,7 @@ func BenchmarkKeyUnderLoad(b *testing.B) {
 	b.ReportMetric(float64(p95.Microseconds()), "p95-us")
 }
 
-// TestFrame_allocations holds what a frame may cost, and that it does not depend on how many tasks there are. A frame that
-// nothing moved in stays under 200; one after a key draws two rows and the card anew.
+// TestFrame_allocations holds what a frame may cost, and that it does not depend on how many tasks there are.
 func TestFrame_allocations(t *testing.T) {
 	measure := func(tasks int) (still_, moved float64) {
 		m := still(t, many(tasks), 200, 50)
@@ -147,8 +146,8 @@ func TestFrame_allocations(t *testing.T) {
 	}
 	few, fewMoved := measure(200)
 	rest, moved := measure(10_000)
-	if rest >= 200 || moved >= 320 {
-		t.Errorf("a frame of 200x50 with 10,000 tasks takes %v allocations, after a key %v; fewer than 200 and 320 are allowed", rest, moved)
+	if rest >= 200 || moved >= 200 {
+		t.Errorf("a frame of 200x50 with 10,000 tasks takes %v allocations, after a key %v; fewer than 200 are allowed", rest, moved)
 	}
 	if rest > 1.2*few || moved > 1.2*fewMoved {
 		t.Errorf("10,000 tasks cost %v and %v allocations a frame, 200 tasks %v and %v", rest, moved, few, fewMoved)

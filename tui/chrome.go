@@ -56,7 +56,7 @@ func (m *model) render() string {
 	f := ui.NewFrame(e.Theme, m.w, m.h)
 	if m.tooSmall() {
 		m.renderSmall(f)
-		return f.String()
+		return m.painter.Paint(f)
 	}
 	top := m.nav.top()
 	status := m.status()
@@ -83,7 +83,7 @@ func (m *model) render() string {
 		ow, oh := m.overlay.Size(m.w, m.h)
 		f.Center(m.overlay.Render(e.Theme, min(max(ow, 20), m.w), min(max(oh, 4), m.h)))
 	}
-	return f.String()
+	return m.painter.Paint(f)
 }
 
 // pageRows is how much of the body a sheet leaves to the page.

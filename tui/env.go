@@ -61,6 +61,9 @@ type env struct {
 	saved    saved            // what outlives the program
 	exports  string           // the folder that was chosen for exports
 	splits   map[Kind]float64 // where the person put the line between two panes
+	// words are what muted has made with the theme of wordsEpoch.
+	words      map[string]string
+	wordsEpoch uint64
 }
 
 // failure is an error that was shown, kept to be read again.

@@ -310,7 +310,7 @@ func TestHistory_saved(t *testing.T) {
 	s.Burst("search: sess").Press("enter").WaitFor("5 of 193").Shows("[5 History]")
 	s.Press("s", "ctrl+x").Shows("is deleted").Hides("Saved searches")
 	s.Press("/").Burst("typo")
-	s.Press("esc", "1").Shows("[1 Now]") // the field has let go of the keys
+	s.Press("esc", "1").Shows("[1 Now]")                               // the field has let go of the keys
 	s.Press("5", "/", "up", "up").Shows("/ session decision:rejected") // what was searched for before
 }
 

@@ -34,6 +34,7 @@ type model struct {
 	synced  bool
 	gen     int
 	chrome  chromeCache
+	painter ui.Painter
 	banner  banner
 	caller  caller
 	// call rings for the admin who looks elsewhere; nil in tests.

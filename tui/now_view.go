@@ -220,7 +220,7 @@ func (p *nowPage) drawPreview(w, h int) *ui.Block {
 
 // ruleUp is a titled rule line that closes two panes above it at column x.
 func (e *env) ruleUp(w, x int, title string) string {
-	return ui.Splice(ui.RuleLine(e.Theme, w, title, ""), e.Theme.S(theme.Line, e.Theme.Signs.TeeUp), x, 1, w)
+	return ui.RuleUpLine(e.Theme, w, x, title)
 }
 
 // needCard is a need in short: what it is, whose words, and what happens if nobody does anything.

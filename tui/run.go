@@ -19,6 +19,10 @@ import (
 // ErrNoTerminal says that input or output is no terminal that screens can be drawn on.
 var ErrNoTerminal = errors.New("input and output must be a terminal that can be drawn on")
 
+// flushRate is how often a second the renderer looks whether there is something to write. Its clock never stops, so it is also
+// what an idle screen costs: at 60 a second more than one percent of a core on a slow machine.
+const flushRate = 50
+
 // Run shows the interface until the admin leaves it or ctx ends. It brings the terminal back whatever happens; after a crash
 // the error is a [*term.Crash] that names the file with the trace. Leaving stops nothing but the interface. It returns
 // [ErrNoTerminal], before anything is written, where there is no terminal.
@@ -61,7 +65,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.dump = dump
 	options := []tea.ProgramOption{
 		tea.WithAltScreen(), tea.WithInput(term.NewIn(in)), tea.WithOutput(out), tea.WithContext(ctx),
-		tea.WithoutSignalHandler(), tea.WithReportFocus(),
+		tea.WithoutSignalHandler(), tea.WithReportFocus(), tea.WithFPS(flushRate),
 	}
 	if cfg.Mouse {
 		options = append(options, tea.WithMouseCellMotion())

@@ -77,15 +77,28 @@ func (e *env) ackText(t *amp.Task, cells int) string {
 	o := dueFirst(t)
 	switch {
 	case o == nil && t.Status.Working() && t.Status != amp.Drafting:
-		return e.Theme.S(theme.Muted, "acked")
+		return e.muted("acked")
 	case o == nil:
-		return e.Theme.S(theme.Muted, "--")
+		return e.muted("--")
 	case e.Board.Stopped != nil, t.Status == amp.Suspended, t.Status == amp.Locked, t.Status.Ended():
-		return e.Theme.S(theme.Muted, "frozen")
+		return e.muted("frozen")
 	}
 	e.Tick()
 	c := ui.Countdown{Start: o.SentAt, Deadline: o.Deadline(), Redone: o.Redelivered, BarCells: cells}
 	return c.Text(e.Theme, e.Now)
+}
+
+// muted is a fixed word of the cells that are asked for in every frame.
+func (e *env) muted(word string) string {
+	if e.words == nil || e.wordsEpoch != e.Theme.Epoch() {
+		e.words, e.wordsEpoch = map[string]string{}, e.Theme.Epoch()
+	}
+	text, ok := e.words[word]
+	if !ok {
+		text = e.Theme.S(theme.Muted, word)
+		e.words[word] = text
+	}
+	return text
 }
 
 // heartbeatLimit is how long a role with an open obligation may be silent (AMP-170).

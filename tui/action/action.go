@@ -68,6 +68,7 @@ type Registry struct {
 	actions  []*Action
 	byID     map[string]*Action
 	readonly string
+	listed   []*Action // of [Registry.Footer]
 }
 
 // NewRegistry returns an empty registry.

@@ -18,25 +18,22 @@ type Hint struct {
 // Footer returns at most n hints for actions of the scopes that are on now, in the order of their rank; inner
 // scopes win where ranks are equal. Keys hidden by an inner scope are left out.
 func (r *Registry) Footer(n int, scopes ...string) []Hint {
-	type ranked struct {
-		Hint
-		rank int
-	}
-	var all []ranked
-	taken := map[string]bool{}
-	for _, a := range r.In(scopes...) {
-		if len(a.Keys) == 0 || taken[a.Keys[0]] {
-			continue
-		}
-		taken[a.Keys[0]] = true
-		if a.Rank > 0 && r.why(&a) == "" {
-			all = append(all, ranked{Hint{a.Keys[0], a.short(), a.ID}, a.Rank})
+	r.listed = r.listed[:0] // every frame asks: the room for the answer is kept
+	for _, s := range scopes {
+		for _, a := range r.actions {
+			if a.Scope != s || len(a.Keys) == 0 {
+				continue
+			}
+			if !slices.ContainsFunc(r.listed, func(o *Action) bool { return o.Keys[0] == a.Keys[0] }) {
+				r.listed = append(r.listed, a)
+			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y ranked) int { return cmp.Compare(x.rank, y.rank) })
+	on := slices.DeleteFunc(r.listed, func(a *Action) bool { return a.Rank <= 0 || r.why(a) != "" })
+	slices.SortStableFunc(on, func(x, y *Action) int { return cmp.Compare(x.Rank, y.Rank) })
 	out := make([]Hint, 0, n)
-	for _, h := range all[:min(n, len(all))] {
-		out = append(out, h.Hint)
+	for _, a := range on[:min(n, len(on))] {
+		out = append(out, Hint{a.Keys[0], a.short(), a.ID})
 	}
 	return out
 }
@@ -46,22 +43,30 @@ func Display(key string, ascii bool) string {
 	if ascii {
 		return key
 	}
+	if !strings.Contains(key, " ") {
+		return displayOne(key)
+	}
 	parts := strings.Split(key, " ")
 	for i, k := range parts {
-		switch k {
-		case "enter":
-			parts[i] = "↵"
-		case "up":
-			parts[i] = "↑"
-		case "down":
-			parts[i] = "↓"
-		case "left":
-			parts[i] = "←"
-		case "right":
-			parts[i] = "→"
-		}
+		parts[i] = displayOne(k)
 	}
 	return strings.Join(parts, " ")
+}
+
+func displayOne(key string) string {
+	switch key {
+	case "enter":
+		return "↵"
+	case "up":
+		return "↑"
+	case "down":
+		return "↓"
+	case "left":
+		return "←"
+	case "right":
+		return "→"
+	}
+	return key
 }
 
 // Row is an action as the documentation of the keys shows it.

@@ -51,6 +51,7 @@ type Columns struct {
 	w    int
 	cols []Column
 	wide []int // cells of each column, 0: dropped
+	head string
 }
 
 const gutterCells = 2
@@ -130,11 +131,15 @@ func (c *Columns) Shows(title string) bool {
 
 // Head returns the row of titles.
 func (c *Columns) Head() string {
+	if c.head != "" {
+		return c.head
+	}
 	cells := make([]Cell, len(c.cols))
 	for i, col := range c.cols {
 		cells[i] = Cell{Text: col.Title, Role: theme.Muted}
 	}
-	return c.Row(false, cells...).Head
+	c.head = c.Row(false, cells...).Head
+	return c.head
 }
 
 // Row returns one row of exactly the width. A selected row has the gutter sign, and its cells of role Text turn

@@ -63,22 +63,43 @@ func (f *Frame) Center(b *Block) *Frame {
 
 // String returns the frame as the program prints it: H rows of W cells joined by newlines, signs in the set of
 // the theme. A row of a wrong width, which is a defect of the page, is repaired and never reaches the terminal.
-func (f *Frame) String() string {
-	var out strings.Builder
-	n := 0
-	for _, r := range f.rows {
-		n += len(r) + 2*len(theme.Reset) + 1
+func (f *Frame) String() string { return new(Painter).Paint(f) }
+
+// Painter prints one frame after the other. What it has made of a row it uses again while the row is the same, which most are
+// from one frame to the next. The zero value is ready; it belongs to one goroutine.
+type Painter struct {
+	rows  []paintedRow
+	w     int
+	epoch uint64
+}
+
+// paintedRow is a row of a frame and what is printed of it.
+type paintedRow struct{ row, out string }
+
+// Paint returns what [Frame.String] returns.
+func (p *Painter) Paint(f *Frame) string {
+	if p.w != f.w || p.epoch != f.th.Epoch() || len(p.rows) != f.h {
+		p.rows, p.w, p.epoch = make([]paintedRow, f.h), f.w, f.th.Epoch()
 	}
-	out.Grow(n)
+	n := 0
 	for i, r := range f.rows {
+		if c := &p.rows[i]; c.out == "" || c.row != r {
+			c.row = r
+			if Width(r) != f.w {
+				r = Pad(r, f.w)
+			}
+			c.out = anchor(f.th.Signs.Plain(r))
+		}
+		n += len(p.rows[i].out) + 2*len(theme.Reset) + 1
+	}
+	var out strings.Builder
+	out.Grow(n)
+	for i := range p.rows {
 		if i > 0 {
 			out.WriteByte('\n')
 		}
-		if Width(r) != f.w {
-			r = Pad(r, f.w)
-		}
 		out.WriteString(theme.Reset)
-		out.WriteString(anchor(f.th.Signs.Plain(r)))
+		out.WriteString(p.rows[i].out)
 		out.WriteString(theme.Reset)
 	}
 	return out.String()

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -63,17 +62,30 @@ func Age(d time.Duration) string {
 	d = max(d, 0)
 	switch {
 	case d < time.Minute:
-		return fmt.Sprintf("%ds", d/time.Second)
+		return ages[0][d/time.Second]
 	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
+		return ages[1][d/time.Minute]
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
+		return ages[2][d/time.Hour]
 	case d < 100*24*time.Hour:
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	default:
-		return fmt.Sprintf("%dw", min(d/(7*24*time.Hour), 999))
+		return ages[3][d/(24*time.Hour)]
 	}
+	weeks := min(int(d/(7*24*time.Hour)), 999)
+	if weeks < len(ages[4]) {
+		return ages[4][weeks]
+	}
+	return strconv.Itoa(weeks) + "w"
 }
+
+// ages are the texts of [Age], made once: a frame shows dozens of them.
+var ages = func() (t [5][100]string) {
+	for u, unit := range []string{"s", "m", "h", "d", "w"} {
+		for n := range t[u] {
+			t[u][n] = strconv.Itoa(n) + unit
+		}
+	}
+	return t
+}()
 
 // Countdown is a deadline as a screen shows it.
 type Countdown struct {

@@ -51,6 +51,15 @@ func (b *Block) RuleUp(x int) *Block {
 	return b
 }
 
+// RuleUpLine is a rule line with a title that closes two panes above it at column x.
+func RuleUpLine(th *theme.Theme, w, x int, title string) string {
+	sg := th.Signs
+	if Width(title)+6 > x || x >= w { // no room for the title before the tee
+		return Splice(RuleLine(th, w, title, ""), th.S(theme.Line, sg.TeeUp), x, 1, w)
+	}
+	return RuleLine(th, x, title, "") + th.S(theme.Line, sg.TeeUp+repeat(sg.Rule, w-x-1))
+}
+
 func (b *Block) row(i int) (row string, rule bool) {
 	if i < len(b.rows) {
 		return b.rows[i], b.isRule(i)

@@ -37,15 +37,7 @@ type List struct {
 	pin    bool
 	atHead bool       // the last Render began with the first item
 	shown  []shownRow // what the last Render drew, for clicks
-	joined []joinedRow
-	count  int // Len at the last Render
-}
-
-// joinedRow is a row with its slot as it was drawn last at one place of the screen.
-type joinedRow struct {
-	line Line
-	text string
-	row  string
+	count  int        // Len at the last Render
 }
 
 type shownRow struct {
@@ -204,12 +196,13 @@ func (l *List) Render(w, h int) *Block {
 	l.reveal()
 	b.grow(h)
 	for i, skip := l.top, l.skip; i < l.count && b.Height() < h; i, skip = i+1, 0 {
-		for _, row := range l.rows(i)[skip:] {
+		rows := l.rows(i)[skip:]
+		for j := range rows {
 			if b.Height() == h {
 				break
 			}
 			l.shown = append(l.shown, shownRow{i, l.src.ID(i)})
-			b.exact(l.live(i, len(l.shown)-1, row))
+			b.exact(l.live(i, &rows[j]))
 		}
 	}
 	l.topID = l.src.ID(l.top)
@@ -217,8 +210,8 @@ func (l *List) Render(w, h int) *Block {
 	return b.Fit(h)
 }
 
-// live returns a row with the text of its slot. It is joined again only when one of them changed.
-func (l *List) live(i, y int, row Line) string {
+// live returns a row with the text of its slot. It is joined again only when that changed.
+func (l *List) live(i int, row *listRow) string {
 	if row.Slot == 0 {
 		return row.Head
 	}
@@ -226,13 +219,10 @@ func (l *List) live(i, y int, row Line) string {
 	if l.src.Live != nil {
 		text = l.src.Live(i)
 	}
-	for len(l.joined) <= y {
-		l.joined = append(l.joined, joinedRow{})
+	if row.joined == "" || row.text != text {
+		row.text, row.joined = text, row.Join(text)
 	}
-	if j := &l.joined[y]; j.row == "" || j.text != text || j.line != row {
-		*j = joinedRow{row, text, row.Join(text)}
-	}
-	return l.joined[y].row
+	return row.joined
 }
 
 // sync finds the cursor again after the items changed. An item that is gone leaves the cursor where it was.
@@ -387,7 +377,7 @@ func (l *List) used() int {
 }
 
 // rows returns the rows of an item from the cache.
-func (l *List) rows(i int) []Line {
+func (l *List) rows(i int) []listRow {
 	k := rowKey{id: l.src.ID(i), w: l.w, selected: i == l.at, epoch: l.th.Epoch()}
 	if l.src.Version != nil {
 		k.version = l.src.Version(i)
@@ -395,14 +385,16 @@ func (l *List) rows(i int) []Line {
 	if rows, ok := l.cache.get(k); ok {
 		return rows
 	}
-	rows := l.src.Lines(i, l.w, k.selected)
-	if len(rows) == 0 {
-		rows = []Line{{Head: blanks(l.w)}}
+	lines := l.src.Lines(i, l.w, k.selected)
+	if len(lines) == 0 {
+		lines = []Line{{Head: blanks(l.w)}}
 	}
-	for j, r := range rows {
+	rows := make([]listRow, len(lines))
+	for j, r := range lines {
 		if Width(r.Head)+r.Slot+Width(r.Tail) != l.w {
-			rows[j] = Line{Head: Pad(r.Join(""), l.w)}
+			r = Line{Head: Pad(r.Join(""), l.w)}
 		}
+		rows[j].Line = r
 	}
 	l.cache.put(k, rows)
 	return rows
