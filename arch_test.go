@@ -42,6 +42,7 @@ var owners = map[string][]string{
 	"github.com/adrg/xdg":                    {"cmd/...", "tui"},
 	"github.com/charmbracelet/lipgloss":      {"tui/theme", "tui/preterm"},
 	"github.com/charmbracelet/bubbletea":     {"tui", "tui/...", "cmd/..."},
+	"github.com/landlock-lsm/go-landlock":    {"providers/sandbox"},
 	"github.com/santhosh-tekuri/jsonschema/": {},
 }
 

@@ -108,6 +108,9 @@ type AgentFacts struct {
 	Roles   []Role `json:"roles"`
 	// Acks is who acknowledges its messages: "agent" itself, or "auto", Arbiter once the program has read them.
 	Acks string `json:"acks,omitzero"`
+	// Confined is what holds its programs: "bwrap", "landlock", "off" for nothing, "none" when they are not started since this machine
+	// cannot confine them; empty when Arbiter starts no program of it.
+	Confined string `json:"confined,omitzero"`
 	// Resumes, ReportsCost and Stops say that the way to it carries sessions over, takes reports of tokens and cost, and proves that
 	// nothing of an ended turn is left.
 	Resumes     bool `json:"resumes,omitzero"`

@@ -14,11 +14,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"arbiter/providers/command/scripted"
+	"arbiter/providers/sandbox"
 	"arbiter/tui/tuitest"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("ARBITER_TEST_SELF") != "" {
+	if os.Getenv("ARBITER_TEST_SELF") != "" || len(os.Args) > 1 && os.Args[1] == sandbox.ShimCommand {
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	testscript.Main(m, map[string]func(){

@@ -41,7 +41,7 @@ func Run(t *testing.T, agent func(t *testing.T, script Script) providers.Agent) 
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			r := &recording{cancel: cancel, daemons: map[int]uint64{}}
+			r := &recording{turn: turn.ID, cancel: cancel, daemons: map[int]uint64{}}
 			r.outcome, r.err = agent(t, c.script).Run(ctx, turn, r.emit)
 			r.log = log.Bytes()
 			r.close()
@@ -149,6 +149,7 @@ func check(t *testing.T, turn providers.Turn, c *trial, r *recording) {
 
 // recording is what an agent said.
 type recording struct {
+	turn   string
 	cancel context.CancelCauseFunc
 	// daemons are the processes of the turn and when they began.
 	daemons map[int]uint64
@@ -185,9 +186,35 @@ func (r *recording) emit(e providers.Event) {
 }
 
 func (r *recording) watch(pid int) {
-	if start, err := sandbox.StartTime(pid); err == nil {
-		r.daemons[pid] = start
+	start, err := sandbox.StartTime(pid)
+	if err != nil {
+		start = 0 // it has gone by now, and no process began at 0
 	}
+	r.daemons[pid] = start
+}
+
+// outside is the id of a process of the turn that names itself by the id that it has in a PID namespace of its own: negative, and so of no
+// process, when it has gone. Where there are no such namespaces it is the id itself.
+func outside(turn string, inner int) int {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		if !bytes.Contains(environ, []byte(sandbox.Marker+"="+turn+"\x00")) {
+			continue
+		}
+		status, _ := os.ReadFile(filepath.Join(dir, "status"))
+		for line := range strings.Lines(string(status)) {
+			ids := strings.Fields(line)
+			if len(ids) > 1 && ids[0] == "NSpid:" && ids[len(ids)-1] == strconv.Itoa(inner) {
+				pid, _ := strconv.Atoi(filepath.Base(dir))
+				return pid
+			}
+		}
+	}
+	if len(all) == 0 {
+		return inner
+	}
+	return -inner
 }
 
 // say writes an event as a line; the word "stop" as progress ends the context.
@@ -205,7 +232,7 @@ func (r *recording) say(e providers.Event) {
 	}
 	r.events = append(r.events, strings.TrimSpace(text))
 	if pid, err := strconv.Atoi(strings.TrimPrefix(e.Text, "daemon ")); err == nil {
-		r.watch(pid)
+		r.watch(outside(r.turn, pid))
 	}
 	if e.Text == "stop" {
 		r.cancel(errors.New("the test stops the turn"))

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"arbiter/providers/sandbox"
 )
 
 // scriptVar is the environment variable that holds the script of the program.
@@ -85,8 +87,11 @@ func (s Script) Env() map[string]string {
 }
 
 // Main is the body of TestMain of an adapter's tests: it plays the script and exits when the test binary was started as the
-// program, and otherwise sets [SecretVar] and calls run, which usually is goleak.VerifyTestMain.
+// program or as the shim of a cage, and otherwise sets [SecretVar] and calls run, which usually is goleak.VerifyTestMain.
 func Main(m *testing.M, run func(*testing.M)) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.ShimCommand {
+		os.Exit(sandbox.Main(os.Args[2:]))
+	}
 	if raw, ok := os.LookupEnv(scriptVar); ok {
 		var s Script
 		if err := json.Unmarshal([]byte(raw), &s); err != nil {

@@ -44,6 +44,8 @@ type Config struct {
 	Limits providers.Limits
 	// Resources bound each process of the program.
 	Resources sandbox.Limits
+	// Leash is what the program may reach. Where that has a model, the program finds its address in ARBITER_MODEL_URL.
+	Leash sandbox.Leash
 }
 
 // Validate reports all problems at once.
@@ -109,7 +111,7 @@ func (a *Agent) Name() string { return a.config.Name }
 func (a *Agent) Describe(l providers.Limits) amp.AgentFacts {
 	l = program.Defaults(l, a.config.Limits)
 	return amp.AgentFacts{
-		Through: "command", Acks: string(a.config.Acks), Resumes: true, ReportsCost: true, Stops: true,
+		Through: "command", Confined: a.config.Leash.Confined(), Acks: string(a.config.Acks), Resumes: true, ReportsCost: true, Stops: true,
 		SilenceSec: int(l.Silence.Seconds()), TotalSec: int(l.Total.Seconds()), OutputBytes: l.Output,
 	}
 }
@@ -120,9 +122,18 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 	if err != nil {
 		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
 	}
-	p, err := sandbox.Start(ctx, sandbox.Spec{
+	cage, err := a.config.Leash.Open(ctx, turn.ID)
+	if err != nil {
+		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
+	}
+	defer cage.Close()
+	env := slices.Concat(a.env, turn.Env)
+	if url := cage.URL(); url != "" {
+		env = append(env, "ARBITER_MODEL_URL="+url)
+	}
+	p, err := cage.Start(ctx, sandbox.Spec{
 		Argv: a.config.Argv, Dir: turn.Dir, Home: turn.Home, Turn: turn.ID, Stdin: in,
-		Env: slices.Concat(a.env, turn.Env), Pass: a.config.Pass, Limits: a.config.Resources,
+		Env: env, Pass: a.config.Pass, Limits: a.config.Resources,
 	})
 	if err != nil {
 		failure := providers.FailConfig
@@ -133,7 +144,7 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 	}
 	r := &run{
 		turn: &turn, emit: emit, auto: a.config.Acks == AcksAuto && len(turn.Message) > 0,
-		session: &program.Session{Process: p, Limits: program.Defaults(turn.Limits, a.config.Limits), Log: turn.Log},
+		session: &program.Session{Process: p, Cage: cage, Limits: program.Defaults(turn.Limits, a.config.Limits), Log: turn.Log},
 	}
 	return r.play(ctx)
 }

@@ -16,6 +16,7 @@ import (
 	"arbiter/amp"
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
+	"arbiter/providers/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -30,8 +31,30 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// program is an agent whose program plays the script.
+// The same holds for a program in a cage.
+func TestConformance_caged(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []sandbox.Mode{sandbox.Bubblewrap, sandbox.Landlock} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			if _, err := mode.Works(); err != nil {
+				t.Skipf("NOT TESTED, since %v", err)
+			}
+			agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
+				t.Helper()
+				return leashed(t, script, AcksAgent, sandbox.Leash{Mode: mode})
+			})
+		})
+	}
+}
+
+// programOf is an agent whose program plays the script.
 func programOf(t *testing.T, script agenttest.Script, acks Acks) *Agent {
+	t.Helper()
+	return leashed(t, script, acks, sandbox.Leash{})
+}
+
+func leashed(t *testing.T, script agenttest.Script, acks Acks, leash sandbox.Leash) *Agent {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -40,7 +63,7 @@ func programOf(t *testing.T, script agenttest.Script, acks Acks) *Agent {
 	if script.Missing {
 		self += "-missing"
 	}
-	a, err := New(Config{Argv: []string{self}, Env: script.Env(), Acks: acks})
+	a, err := New(Config{Argv: []string{self}, Env: script.Env(), Acks: acks, Leash: leash})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +133,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := amp.AgentFacts{
-		Through: "command", Acks: "auto", Resumes: true, ReportsCost: true, Stops: true, SilenceSec: 30, TotalSec: 60, OutputBytes: 64 << 20,
+		Through: "command", Confined: "off", Acks: "auto", Resumes: true, ReportsCost: true, Stops: true, SilenceSec: 30, TotalSec: 60, OutputBytes: 64 << 20,
 	}
 	if got := a.Describe(providers.Limits{Silence: 30 * time.Second}); !reflect.DeepEqual(got, want) {
 		t.Errorf("Describe = %+v, want %+v", got, want)

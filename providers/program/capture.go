@@ -46,6 +46,18 @@ func (c *capture) take(b []byte) bool {
 	return true
 }
 
+// noteWriter writes to the log what the program did not write.
+type noteWriter struct{ c *capture }
+
+func (n noteWriter) Write(b []byte) (int, error) {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	if n.c.logErr == nil {
+		_, n.c.logErr = n.c.log.Write(b)
+	}
+	return len(b), n.c.logErr
+}
+
 // touch counts as a sign of life: the program was not waited for, we were busy.
 func (c *capture) touch() {
 	c.mu.Lock()

@@ -18,6 +18,9 @@ const beat = 20 * time.Millisecond
 // Session is one run of a program. Line, Tick and the functions given to Ask are called from one goroutine at a time, that of Run.
 type Session struct {
 	Process *sandbox.Process
+	// Cage, when it is not nil, is what the program runs in: the turn fails when it lets nothing more through to the model, and the log
+	// says what went there.
+	Cage *sandbox.Cage
 	// Limits has no zero field, see [Defaults].
 	Limits providers.Limits
 	// Log receives the raw output, when it is not nil.
@@ -85,6 +88,9 @@ func (s *Session) Run(ctx context.Context) End {
 	go s.capture.lines(s.Process.Stdout(), lines)
 	go func() { defer close(quiet); s.capture.errors(s.Process.Stderr()) }()
 
+	if s.Cage != nil && s.Log != nil {
+		s.Cage.Log(noteWriter{s.capture})
+	}
 	asked, forget := context.WithCancel(ctx)
 	s.follow(asked, lines)
 	if s.failed != nil && s.Interrupt != nil {
@@ -141,6 +147,10 @@ func (s *Session) follow(ctx context.Context, lines chan []byte) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
+	var ended <-chan struct{}
+	if s.Cage != nil {
+		ended = s.Cage.Ended()
+	}
 	began := time.Now()
 	for s.failed == nil && !s.done {
 		select {
@@ -162,6 +172,8 @@ func (s *Session) follow(ctx context.Context, lines chan []byte) {
 			s.capture.touch()
 		case <-s.capture.over:
 			s.overflow()
+		case <-ended:
+			s.Fail(providers.FailQuota, "%v", s.Cage.Stopped())
 		case <-ctx.Done():
 			s.Fail(providers.FailKilled, "it was stopped: %v", context.Cause(ctx))
 		case <-total.C:

@@ -48,14 +48,26 @@ type Process struct {
 	err     error
 }
 
-// Start starts the program. An error means that nothing runs. ctx bounds the start alone: ending the program is for Stop.
+// Start starts the program, confined by nothing. An error means that nothing runs. ctx bounds the start alone: ending the program is
+// for Stop.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
+	return launch(ctx, spec, func(argv []string) ([]string, error) { return argv, nil })
+}
+
+// launch starts what wrap makes of the program.
+func launch(ctx context.Context, spec Spec, wrap func(argv []string) ([]string, error)) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	argv, err := spec.command()
+	argv, err := spec.program()
+	if err == nil {
+		argv, err = wrap(argv)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if limits := spec.Limits.shell(); limits != "" {
+		argv = append([]string{"/bin/sh", "-c", limits + `exec "$@"`, "sh"}, argv...)
 	}
 	adopt()
 	p := &Process{turn: spec.Turn, dirs: folders(spec.Dir, spec.Home), exited: make(chan struct{}), fed: make(chan struct{}), exit: -1}
@@ -85,8 +97,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// command is the argv to execute: the program's path found, and a shell in front that sets the limits when there are any.
-func (s *Spec) command() ([]string, error) {
+// program is the argv to execute, the program's path found.
+func (s *Spec) program() ([]string, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return nil, errors.New("start a program: no program is named")
 	}
@@ -109,11 +121,7 @@ func (s *Spec) command() ([]string, error) {
 	if err := os.MkdirAll(filepath.Join(s.Home, "tmp"), 0o700); err != nil {
 		return nil, fmt.Errorf("create home of the turn: %w", err)
 	}
-	argv := append([]string{path}, s.Argv[1:]...)
-	if limits := s.Limits.shell(); limits != "" {
-		argv = append([]string{"/bin/sh", "-c", limits + `exec "$@"`, "sh"}, argv...)
-	}
-	return argv, nil
+	return append([]string{path}, s.Argv[1:]...), nil
 }
 
 // shell sets the limits in the words of a POSIX shell; unlike setting them after the start it cannot be outrun.

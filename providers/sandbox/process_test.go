@@ -26,6 +26,9 @@ import (
 const playArg = "sandbox-test-program"
 
 func TestMain(m *testing.M) {
+	if shimmed(os.Args) {
+		os.Exit(Main(os.Args[2:]))
+	}
 	if len(os.Args) > 2 && os.Args[1] == playArg {
 		os.Exit(play(os.Args[2]))
 	}
@@ -89,6 +92,8 @@ func play(what string) int {
 		spawn("daemon", nil, nil)
 		fmt.Println("ready")
 		stay()
+	case "get":
+		return get(os.Args[3])
 	case "starved":
 		return starve(os.Args[3])
 	case "coordinator":

@@ -31,4 +31,7 @@ type Limits struct {
 	FileSize int64
 	// OpenFiles is the most file descriptors.
 	OpenFiles int
+	// Processes is the most processes and threads of a cage of [Bubblewrap]; elsewhere it has no meaning, since there the kernel counts
+	// all of the user. Root is bound by it only where a control group can be made.
+	Processes int
 }

@@ -1,0 +1,257 @@
+//go:build linux || darwin
+
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// cagePort is where the model is reached inside a cage of Bubblewrap. The port is of a network of the cage's own, so nobody else has it.
+const cagePort = 20128
+
+// The bounds of what a program may send. A model that thinks before it answers sends nothing for minutes.
+const (
+	maxRequest     = 64 << 20
+	maxHeader      = 256 << 10
+	maxConnections = 64
+	headersIn      = 30 * time.Second
+	answerIn       = 15 * time.Minute
+)
+
+// proxy is the way of one cage to its model. It is the only holder of the key.
+type proxy struct {
+	model  Model
+	target *url.URL
+	caps   Caps
+	meter  func(Used) error
+	url    string // as programs reach it
+	prefix string // in front of every path, a secret where others could reach the port
+	dir    string // holds the socket
+	socket string
+	port   int
+	log    *lines
+
+	server    *http.Server
+	transport *http.Transport
+	ctx      context.Context // ends with a *StoppedError as its cause, or by close
+	cancel   context.CancelCauseFunc
+	requests atomic.Int64
+	bytes    atomic.Int64
+	under    chan struct{} // holds one for each request under way
+	done     chan struct{}
+}
+
+// openProxy listens on a unix socket, or on loopback behind a secret prefix.
+func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
+	target, err := url.Parse(l.Model.URL)
+	if err != nil || target.Host == "" || target.Scheme != "https" && target.Scheme != "http" || target.User != nil || target.RawQuery != "" {
+		return nil, fmt.Errorf("%q is no address of a model; it is like https://api.example.com/v1", redactedURL(l.Model.URL))
+	}
+	target.Path, target.RawPath = strings.TrimSuffix(target.Path, "/"), ""
+	p := &proxy{
+		model: l.Model, target: target, caps: l.Caps, meter: l.Meter, done: make(chan struct{}),
+		under: make(chan struct{}, maxConnections), transport: newTransport(),
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	listener, err := p.listen(unixSocket)
+	if err != nil {
+		p.cancel(nil)
+		if p.dir != "" {
+			_ = os.RemoveAll(p.dir) // temporary
+		}
+		return nil, err
+	}
+	p.server = &http.Server{
+		Handler: http.HandlerFunc(p.handle), ReadHeaderTimeout: headersIn, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return p.ctx },
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.server.Serve(listener) // ends by close
+	}()
+	return p, nil
+}
+
+func redactedURL(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		u.RawQuery = ""
+		return u.Redacted()
+	}
+	return "that"
+}
+
+func (p *proxy) listen(unixSocket bool) (net.Listener, error) {
+	var lc net.ListenConfig
+	if !unixSocket {
+		p.prefix = "/" + rand.Text()
+		l, err := lc.Listen(p.ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		p.port = l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it is one
+		p.url = p.address(p.port)
+		return l, nil
+	}
+	dir, err := os.MkdirTemp("", "arbiter-")
+	if err == nil && len(dir) > 90 { // the kernel wants paths of sockets under 108 bytes
+		_ = os.Remove(dir)
+		dir, err = os.MkdirTemp("/tmp", "arbiter-")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.dir, p.socket = dir, filepath.Join(dir, "model")
+	p.url = p.address(cagePort)
+	return lc.Listen(p.ctx, "unix", p.socket)
+}
+
+func (p *proxy) address(port int) string {
+	return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + p.prefix + p.target.Path
+}
+
+// stop lets nothing more through; the first reason stays.
+func (p *proxy) stop(err *StoppedError) { p.cancel(err) }
+
+// close ends every request and returns when the listener is gone.
+func (p *proxy) close() {
+	p.cancel(nil)
+	_ = p.server.Close() // what is under way ends with the context
+	<-p.done
+	p.transport.CloseIdleConnections()
+	if p.dir != "" {
+		_ = os.RemoveAll(p.dir) // temporary
+	}
+}
+
+// handle judges one request and passes it on.
+func (p *proxy) handle(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	answer := &answer{ResponseWriter: w, proxy: p}
+	path := "…" // what is refused is not quoted
+	defer func() {
+		if broken := recover(); broken != nil {
+			p.log.write("%s %s cut after %s", r.Method, path, round(time.Since(began)))
+			panic(http.ErrAbortHandler)
+		}
+		p.log.write("%s %s %d, %d bytes in %s", r.Method, path, answer.status, answer.sent, round(time.Since(began)))
+	}()
+	out, refused := p.admit(r)
+	if refused != nil {
+		answer.refuse(refused.status, refused.why)
+		return
+	}
+	path = out.Path
+	select {
+	case p.under <- struct{}{}:
+		defer func() { <-p.under }()
+	default:
+		answer.refuse(http.StatusTooManyRequests, "too many requests are under way")
+		return
+	}
+	key := ""
+	if p.model.Key != nil {
+		var err error
+		if key, err = p.model.Key(); err != nil || key == "" {
+			p.stop(&StoppedError{Reason: "the key of the model cannot be read"})
+			answer.refuse(http.StatusForbidden, p.reason())
+			return
+		}
+	}
+	p.forward(answer, r, out, key)
+}
+
+// forward sends the request on under its new address, and its answer back as it comes.
+func (p *proxy) forward(w *answer, r *http.Request, to *url.URL, key string) {
+	r.Body = &counted{ReadCloser: http.MaxBytesReader(w, r.Body, maxRequest), proxy: p}
+	rp := &httputil.ReverseProxy{
+		Transport: p.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.Out.URL, pr.Out.Host = to, to.Host
+			strip(pr.Out.Header)
+			if key == "" {
+				return
+			}
+			if h := p.model.Header; h != "" && !strings.EqualFold(h, "Authorization") {
+				pr.Out.Header.Set(h, key)
+			} else {
+				pr.Out.Header.Set("Authorization", "Bearer "+key)
+			}
+		},
+		ModifyResponse: func(res *http.Response) error {
+			res.Header.Del("Set-Cookie")
+			hide(res, key)
+			p.measure(res)
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { w.refuse(p.trouble(err)) },
+	}
+	rp.ServeHTTP(w, r)
+}
+
+// newTransport reaches the model as this process reaches the network. Answers come uncompressed, so that their usage can be read.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 15 * time.Second, ResponseHeaderTimeout: answerIn, DisableCompression: true,
+	}
+}
+
+// trouble is what a program is told when the model cannot be reached. The error itself may name addresses; its kind is enough.
+func (p *proxy) trouble(err error) (status int, why string) {
+	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", big.Limit)
+	}
+	if why := p.reason(); why != "" {
+		return http.StatusForbidden, why
+	}
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		return http.StatusGatewayTimeout, "the model did not answer in time"
+	}
+	return http.StatusBadGateway, "the model cannot be reached"
+}
+
+// reason is why nothing more is let through, "" while it is.
+func (p *proxy) reason() string {
+	switch cause := context.Cause(p.ctx); {
+	case cause == nil:
+		return ""
+	case errors.Is(cause, context.Canceled):
+		return "the turn is over"
+	default:
+		return cause.Error()
+	}
+}
+
+// lines writes whole lines; nil and a zero one write nothing.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) write(format string, args ...any) {
+	if l == nil || l.w == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = fmt.Fprintf(l.w, "[model] "+format+"\n", args...) // whoever keeps the log says when it is incomplete
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
