@@ -16,6 +16,10 @@ var allowed = map[string][]string{
 	"ssot/...":      {"amp", "ssot"},
 	"providers":     {"amp"},
 	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},
+	// The planning chain runs agents of any adapter, and imports none.
+	"providers/planning":              {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning/sentient"},
+	"providers/planning/sentient":     {"amp"},
+	"providers/planning/planningtest": {"amp", "providers", "providers/agenttest", "providers/planning"},
 	// The tools of all adapters import no adapter.
 	"providers/sandbox": {"amp"},
 	"providers/sacp":    {"amp"},

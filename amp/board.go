@@ -91,7 +91,9 @@ func (b *Board) fold(e *Entry) error {
 		return foldBody(b, e, (*Board).foldCheck)
 	case KindRefusal:
 		return foldBody(b, e, (*Board).foldRefusal)
-	case KindChain, KindBus:
+	case KindChain:
+		return foldBody(b, e, (*Board).foldChain)
+	case KindBus:
 		b.touch(e)
 		return nil
 	}

@@ -113,6 +113,9 @@ func DecodeBody[T any](e *Entry) (T, error) {
 	return v, err
 }
 
+// Raw is a JSON value as it was written.
+type Raw = jsontext.Value
+
 // EncodeBody writes the body of an entry that is not a message. Equal values give equal bytes. What is no UTF-8, such as the
 // output of a program, has U+FFFD in its place. It panics on a value that JSON cannot hold, since only a broken program has one.
 func EncodeBody(v any) []byte {

@@ -1,5 +1,7 @@
 package amp
 
+import "slices"
+
 // facets are the values of an entry that fields of a search ask for.
 type facets struct {
 	types      []MessageType
@@ -42,7 +44,21 @@ func facetsOf(e *Entry) *facets {
 		readFacets(e, func(q *Question) { f.agent(q.Agent) })
 	case KindRefusal:
 		readFacets(e, f.refusal)
-	case KindCheck, KindChain, KindBus:
+	case KindChain:
+		readFacets(e, func(c *Chain) {
+			f.agent(c.Agent)
+			f.status(string(c.Result))
+			for _, p := range slices.Concat(c.Problems, c.Warnings) {
+				f.rules = append(f.rules, p.Rule)
+			}
+			for _, r := range c.Repairs {
+				f.rules = append(f.rules, r.Rule)
+			}
+			if c.Result == ChainHeld {
+				f.is = append(f.is, IsHeld)
+			}
+		})
+	case KindCheck, KindBus:
 	}
 	return f
 }

@@ -258,6 +258,8 @@ type Task struct {
 	Released bool `json:"released,omitzero"`
 	// Sessions are the last sessions of the agents, by role.
 	Sessions map[Role]string `json:"sessions,omitzero"`
+	// Chain is how far the planning chain came, nil for a task that was not planned by one.
+	Chain *ChainState `json:"chain,omitzero"`
 	// Wrote is the time of the last entry of each role (AMP-170).
 	Wrote map[Role]time.Time `json:"wrote,omitzero"`
 	// LastOK is the last message that was sent, received and acknowledged as it should (AMP-160).

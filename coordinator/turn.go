@@ -86,7 +86,8 @@ func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *
 		}
 		turn.Dir, turn.Env, u.Dir = p.Dir, p.Env, p.Dir
 		turn.Context = []json.RawMessage{planning(facts)}
-		return nil
+		turn.Chain, err = c.pastChain(ctx, turn.Task)
+		return err
 	}
 	prepare := c.cfg.Git.Prepare
 	if u.Role == amp.Reviewer {
@@ -193,6 +194,11 @@ func (c *Coordinator) heard(l *liveTurn, ev providers.Event, now time.Time) []am
 			return []amp.Record{c.late(l, "escalation", ev.Payload, now)}
 		}
 		return c.takeEscalation(t, l, ev.Payload, now)
+	case providers.EventChain:
+		if !current {
+			return []amp.Record{c.late(l, "chain", ev.Payload, now)}
+		}
+		return c.heardChain(t, l, ev.Payload, now)
 	}
 	return nil
 }

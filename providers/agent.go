@@ -37,6 +37,9 @@ type Turn struct {
 	// Prompt, when it is not nil, is asked instead of Message, without any of the protocol's own words; Outcome.Text is the answer and
 	// Outcome.Final stays empty. The steps of a planning chain are such turns.
 	Prompt *Prompt
+	// Chain are the bodies of the chain entries of the task's earlier planning turns, oldest first: a planning chain goes on where it was
+	// held. Other agents have no use for them.
+	Chain []json.RawMessage
 	// Ask puts a request of the agent to the rules and then to the admin, and blocks until it is answered; silence means no. Nil
 	// denies everything. Adapters stop the clocks of silence and total time while a request is open.
 	Ask func(ctx context.Context, p Permission) Decision

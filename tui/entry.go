@@ -78,10 +78,27 @@ func decode(e *amp.Entry) (line, error) {
 		return bodyLine(e, checkLine)
 	case amp.KindRefusal:
 		return bodyLine(e, refusalLine)
-	case amp.KindChain, amp.KindBus:
+	case amp.KindChain:
+		return bodyLine(e, chainLine)
+	case amp.KindBus:
 		return line{Sign: "note", What: string(e.Kind), From: e.Actor, Text: fmt.Sprintf("%d bytes", len(e.Body))}, nil
 	}
 	return line{}, fmt.Errorf("kind %q is not known to this version", e.Kind)
+}
+
+// chainLine is a message of the planning chain and what became of it, what stands against it first.
+func chainLine(e *amp.Entry, c *amp.Chain) line {
+	l := line{Sign: "note", What: string(c.Stage), From: c.Agent, Text: string(c.Result)}
+	switch {
+	case c.Result != amp.ChainForwarded:
+		l.Role = theme.Danger
+	case len(c.Repairs)+len(c.Warnings) > 0:
+		l.Role = theme.Time
+	}
+	if why := c.Why(); why != "" {
+		l.Text += ": " + quoted(why)
+	}
+	return l
 }
 
 func bodyLine[T any](e *amp.Entry, f func(*amp.Entry, *T) line) (line, error) {

@@ -121,7 +121,7 @@ func (b *builder) add(e *amp.Entry, l *line) {
 		}
 		b.row(e, l)
 	default:
-		if e.Kind == amp.KindChain || e.Kind == amp.KindBus {
+		if e.Kind == amp.KindBus {
 			return
 		}
 		b.row(e, l)

@@ -20,10 +20,12 @@ import (
 type config struct {
 	Agents map[string]agentConfig `toml:"agents"`
 	Roles  rolesConfig            `toml:"roles"`
-	Policy policyConfig           `toml:"policy"`
-	Budget budgetConfig           `toml:"budget"`
-	Repo   repoConfig             `toml:"repo"`
-	TUI    tuiConfig              `toml:"tui"`
+	// Planning is the chain of agents that drafts plans when roles.coordinator is "planning".
+	Planning planningConfig `toml:"planning"`
+	Policy   policyConfig   `toml:"policy"`
+	Budget   budgetConfig   `toml:"budget"`
+	Repo     repoConfig     `toml:"repo"`
+	TUI      tuiConfig      `toml:"tui"`
 }
 
 // agentConfig is one agent.
@@ -179,12 +181,14 @@ func (c *config) validate() error {
 		agent, ok := c.Agents[name]
 		switch {
 		case name == "":
+		case !ok && role == amp.Coordinator && name == planningName && c.Planning.configured():
 		case !ok:
 			bad("roles.%s: agent %q is not configured under [agents.%s]", role, name, name)
 		case len(agent.Roles) > 0 && !slices.Contains(agent.Roles, string(role)):
 			bad("roles.%s: agent %q does not take that role", role, name)
 		}
 	}
+	c.Planning.validate(c.Agents, bad)
 	p := c.Policy
 	if p.LockAt < 0 || p.LockAt == 1 {
 		bad("policy.lock_at is %d; it counts rejections and is at least 2", p.LockAt)

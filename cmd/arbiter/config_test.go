@@ -94,6 +94,34 @@ func TestConfig_everyKey(t *testing.T) {
 	}
 }
 
+func TestConfig_planning(t *testing.T) {
+	t.Parallel()
+	agents := "[agents.a]\nkind=\"command\"\nargv=[\"x\"]\n[agents.far]\nkind=\"external\"\n"
+	chain := "[planning]\nobjective=\"a\"\ngoal=\"a\"\nplanning=\"a\"\n"
+	for name, tc := range map[string]struct{ text, wrong string }{
+		"a chain":            {agents + chain + "memory=\"a\"\n[roles]\ncoordinator=\"planning\"\n", ""},
+		"memory alone":       {agents + "[planning]\nmemory=\"a\"\n", ""},
+		"unknown agent":      {agents + chain + "memory=\"b\"\n", `planning.memory: agent "b" is not configured`},
+		"a stage is missing": {agents + "[planning]\nobjective=\"a\"\n", "planning.goal is missing"},
+		"an external one":    {agents + strings.Replace(chain, "\"a\"", "\"far\"", 1), `"far" is external`},
+		"the name is taken":  {agents + chain + "[agents.planning]\nkind=\"external\"\n", "give yours another"},
+		"no chain":           {agents + "[roles]\ncoordinator=\"planning\"\n", `agent "planning" is not configured`},
+		"only to plan":       {agents + chain + "[roles]\nexecutor=\"planning\"\n", `roles.executor: agent "planning" is not configured`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var c config
+			if err := decodeTOML("x", []byte(tc.text), &c); err != nil {
+				t.Fatal(err)
+			}
+			err := c.validate()
+			if (err == nil) != (tc.wrong == "") || err != nil && !strings.Contains(err.Error(), tc.wrong) {
+				t.Errorf("validate = %v, want %q", err, tc.wrong)
+			}
+		})
+	}
+}
+
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

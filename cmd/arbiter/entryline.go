@@ -40,7 +40,9 @@ func entryLine(e *amp.Entry) string {
 			}
 			return fmt.Sprintf("%s refused: %s", r.What, strings.Join(all, "; "))
 		})
-	case amp.KindChain, amp.KindBus:
+	case amp.KindChain:
+		return bodyLine(e, chainLine)
+	case amp.KindBus:
 	}
 	return fmt.Sprintf("%d bytes", len(e.Body))
 }
@@ -51,6 +53,14 @@ func bodyLine[T any](e *amp.Entry, line func(*T) string) string {
 		return fmt.Sprintf("%d bytes that are no %s", len(e.Body), e.Kind)
 	}
 	return line(&v)
+}
+
+func chainLine(c *amp.Chain) string {
+	s := fmt.Sprintf("%s agent %s: %s", c.Stage, c.Agent, c.Result)
+	if why := c.Why(); why != "" {
+		s += ": " + why
+	}
+	return s
 }
 
 func messageLine(m *amp.Message) string {

@@ -153,6 +153,16 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 		r.add("  wish", t.Wish.Text)
 		r.add("  repository", t.Wish.Repo)
 	}
+	if c := t.Chain; c != nil {
+		text := fmt.Sprintf("%s agent %s: %s, %s since it began", c.Stage, c.Agent, c.Result, plural(c.Messages, "message"))
+		if marks := c.Repairs + c.Warnings; marks > 0 {
+			text += fmt.Sprintf(", %s repaired, %s", plural(c.Repairs, "field"), plural(c.Warnings, "warning"))
+		}
+		if c.Why != "" {
+			text += ": " + c.Why
+		}
+		r.add("  planning", text)
+	}
 	switch p, first := t.Approval, t.First; {
 	case p != nil && first != nil:
 		r.add("  approved", fmt.Sprintf("by %s, entry %d, and by %s, entry %d", first.By, first.Seq, p.By, p.Seq))

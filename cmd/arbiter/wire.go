@@ -13,6 +13,7 @@ import (
 	"arbiter/gitops"
 	"arbiter/providers"
 	"arbiter/providers/command"
+	"arbiter/providers/planning"
 	"arbiter/providers/sandbox"
 	"arbiter/ssot"
 )
@@ -30,6 +31,9 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 	acks := map[amp.MessageType]time.Duration{}
 	for typ, d := range c.Policy.AckTimeouts {
 		acks[amp.MessageType(typ)] = time.Duration(d)
+	}
+	if err := addPlanning(c, agents, planning.Config{}); err != nil {
+		return nil, err
 	}
 	roles := map[amp.Role]string{}
 	for role, name := range c.Roles.all() {

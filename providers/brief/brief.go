@@ -38,10 +38,10 @@ func Write(turn *providers.Turn) (providers.Prompt, error) {
 	}
 	var b strings.Builder
 	for i, c := range turn.Context {
-		block(&b, r.context(i), c)
+		Block(&b, r.context(i), c)
 	}
 	if len(turn.Message) > 0 {
-		block(&b, "Your message, "+turn.ID+" of task "+string(turn.Task), turn.Message)
+		Block(&b, "Your message, "+turn.ID+" of task "+string(turn.Task), turn.Message)
 	}
 	if turn.Role == amp.Executor && turn.Subtask != "" {
 		fmt.Fprintf(&b, "Work on subtask %s now; give that id as subtask_id.\n\n", turn.Subtask)
@@ -76,8 +76,8 @@ func criteria(message []byte) []string {
 	return m.Payload.AcceptanceCriteria
 }
 
-// block writes a message under a heading. What is in it is data: the fence is longer than any in the text.
-func block(b *strings.Builder, heading string, text []byte) {
+// Block writes a text under a heading. What is in it is data: the fence is longer than any in the text.
+func Block(b *strings.Builder, heading string, text []byte) {
 	fence := "```"
 	for bytes.Contains(text, []byte(fence)) {
 		fence += "`"

@@ -117,7 +117,7 @@ func TestConclude_unproven(t *testing.T) {
 	t.Parallel()
 	left := &sandbox.LeftError{Turn: "t", PIDs: []int{7}}
 	for name, failed := range map[string]*providers.TurnError{"good answer": nil, "failed": {Failure: providers.FailTotal, Text: "long"}} {
-		r := &run{outcome: providers.Outcome{Final: json.RawMessage(`{}`)}}
+		r := &run{outcome: providers.Outcome{Final: json.RawMessage(`{}`)}, answered: true}
 		exit := 0
 		out, err := r.conclude(program.End{Exit: &exit, Failed: failed, Left: left})
 		unproven, ok := errors.AsType[*providers.UnprovenError](err)

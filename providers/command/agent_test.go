@@ -126,6 +126,42 @@ echo '{"event":"final","payload":{"ok":true}}'`}})
 }
 
 // TestDescribe: what the protocol of commands promises of any program, with the limits that a turn will have.
+// TestPrompt: a program is asked a prompt, and its text is the answer; without a prompt a text is none.
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		says, text string
+		prompt     *providers.Prompt
+		fails      string
+	}{
+		"text":         {`{"event":"final","text":"héllo"}`, "héllo", &providers.Prompt{System: "s", Text: "x"}, ""},
+		"object":       {`{"event":"final","payload":{"a": 1}}`, `{"a": 1}`, &providers.Prompt{Text: "x"}, ""},
+		"empty text":   {`{"event":"final","text":""}`, "", &providers.Prompt{Text: "x"}, ""},
+		"two":          {`{"event":"final","text":""}` + "\n" + `{"event":"final","text":"b"}`, "", &providers.Prompt{Text: "x"}, "two final answers"},
+		"without one":  {`{"event":"final","text":"b"}`, "", nil, "without a final answer"},
+		"nothing said": {``, "", &providers.Prompt{Text: "x"}, "without a final answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script := `read line; case "$line" in *'"prompt":{'*) ;; *) echo no prompt;; esac; printf '` + tc.says + `\n'`
+			a, err := New(Config{Argv: []string{"sh", "-c", script}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := ""
+			out, err := a.Run(t.Context(), providers.Turn{
+				ID: "prompt-" + strings.ReplaceAll(name, " ", "-"), Role: amp.Coordinator, Prompt: tc.prompt, Dir: t.TempDir(), Home: t.TempDir(),
+			}, func(ev providers.Event) { said += ev.Text })
+			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Fatalf("%v, want %q", err, tc.fails)
+			}
+			if out.Text != tc.text || out.Final != nil || strings.Contains(said, "no prompt") != (tc.prompt == nil) {
+				t.Errorf("text %q, final %s, said %q", out.Text, out.Final, said)
+			}
+		})
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	a, err := New(Config{Argv: []string{"sh"}, Acks: AcksAuto, Limits: providers.Limits{Total: time.Minute}})

@@ -20,6 +20,8 @@ type Input struct {
 	// Message is the AMP message, null for a planning turn.
 	Message jsontext.Value   `json:"message"`
 	Context []jsontext.Value `json:"context"`
+	// Prompt, when it is there, is asked instead of Message and Context.
+	Prompt *InputPrompt `json:"prompt,omitzero"`
 	Dir     string           `json:"dir"`
 	Home    string           `json:"home"`
 	// Session continues an earlier turn.
@@ -35,6 +37,14 @@ type InputTurn struct {
 	SubtaskID string     `json:"subtask_id,omitzero"`
 }
 
+// InputPrompt is a text to be answered.
+type InputPrompt struct {
+	System string `json:"system"`
+	Text   string `json:"text"`
+	// Schema is the JSON Schema that the answer is to follow, when there is one.
+	Schema jsontext.Value `json:"schema,omitzero"`
+}
+
 // input is the line that the program reads, newline included. The messages keep their texts and numbers as they were written;
 // only space between them goes, so that all is one line.
 func input(turn *providers.Turn) ([]byte, error) {
@@ -43,6 +53,9 @@ func input(turn *providers.Turn) ([]byte, error) {
 		Turn:     InputTurn{ID: turn.ID, TaskID: turn.Task, Role: turn.Role, Epoch: turn.Epoch, SubtaskID: turn.Subtask},
 		Message:  jsontext.Value("null"), Context: make([]jsontext.Value, len(turn.Context)),
 		Dir: turn.Dir, Home: turn.Home, Session: turn.Session,
+	}
+	if p := turn.Prompt; p != nil {
+		in.Prompt = &InputPrompt{System: p.System, Text: p.Text, Schema: jsontext.Value(p.Schema)}
 	}
 	if len(turn.Message) > 0 {
 		in.Message = jsontext.Value(turn.Message)

@@ -24,6 +24,7 @@ type line struct {
 	text    string // of text: what was written; of broken: what is wrong; of session: its name
 	ack     *amp.Ack
 	payload []byte // verbatim
+	isText  bool   // a final answer that is text
 	tokens  int
 	cost    float64
 }
@@ -95,6 +96,13 @@ func understand(e event, fields map[string]jsontext.Value) line {
 		l.tokens, l.cost = count(fields["tokens"]), amount(fields["cost_usd"])
 	case isEscalation, isFinal:
 		l.payload = fields["payload"]
+		if v, there := fields["text"]; e == isFinal && l.payload == nil && there {
+			l.text, l.isText = text(v), v.Kind() == '"'
+			if !l.isText {
+				return broken("final: text is no text")
+			}
+			return l
+		}
 		if jsontext.Value(l.payload).Kind() != '{' {
 			return broken(string(e) + ": payload is no object")
 		}

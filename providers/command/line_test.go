@@ -29,6 +29,8 @@ func TestParse(t *testing.T) {
 		"no event":                   {in: `{}`, event: isUnknown},
 		"event twice":                {in: `{"event":"progress","event":"final","payload":{}}`, event: isText},
 		"final":                      {in: ` {"event":"final","payload":{"a": 1.50}}` + "\r", event: isFinal, payload: `{"a": 1.50}`},
+		"final text":                 {in: `{"event":"final","text":"hi"}`, event: isFinal, text: "hi"},
+		"final text that is none":    {in: `{"event":"final","text":{}}`, event: isBroken, text: "final: text is no text"},
 		"final with names twice":     {in: `{"event":"final","payload":{"a":1,"a":2}}`, event: isFinal, payload: `{"a":1,"a":2}`},
 		"final with bad UTF-8":       {in: `{"event":"final","payload":{"a":"` + "\xff" + `"}}`, event: isFinal, payload: `{"a":"` + "\xff" + `"}`},
 		"final without payload":      {in: `{"event":"final"}`, event: isBroken},
@@ -108,7 +110,7 @@ func FuzzParse(f *testing.F) {
 		if l.payload != nil && !bytes.Contains(in, l.payload) {
 			t.Errorf("payload %q is not verbatim from %q", l.payload, in)
 		}
-		if (l.event == isFinal || l.event == isEscalation) != (l.payload != nil) || (l.event == isAck) != (l.ack != nil) {
+		if (l.event == isFinal || l.event == isEscalation) != (l.payload != nil || l.isText) || (l.event == isAck) != (l.ack != nil) {
 			t.Errorf("parse(%q) = %+v", in, l)
 		}
 	})

@@ -17,6 +17,8 @@ type run struct {
 	emit    func(providers.Event)
 	session *program.Session
 	auto    bool
+	// answered says that there is a final answer.
+	answered bool
 
 	outcome providers.Outcome
 	acked   *amp.Ack
@@ -74,14 +76,31 @@ func (r *run) take(raw []byte) {
 		r.outcome.Tokens += l.tokens
 		r.outcome.CostUSD += l.cost
 	case isFinal:
-		if r.outcome.Final != nil {
-			r.session.Fail(providers.FailOutput, "it gave two final answers")
-		}
-		r.outcome.Final = l.payload
+		r.takeFinal(&l)
 	case isEmpty, isUnknown:
 	default:
 		panic("command: unreachable event " + string(l.event))
 	}
+}
+
+// takeFinal takes the answer: a text for a prompt, else an object.
+func (r *run) takeFinal(l *line) {
+	if r.answered {
+		r.session.Fail(providers.FailOutput, "it gave two final answers")
+	}
+	switch {
+	case r.turn.Prompt != nil && l.isText:
+		r.outcome.Text = l.text
+	case r.turn.Prompt != nil:
+		r.outcome.Text = string(l.payload)
+	case l.isText:
+		r.hint = "final: payload is no object"
+		r.progress("not understood: " + r.hint)
+		return
+	default:
+		r.outcome.Final = l.payload
+	}
+	r.answered = true
 }
 
 // takeAck passes the first ack on, when it comes before the answer. With automatic acks the program's own do not count.
@@ -90,7 +109,7 @@ func (r *run) takeAck(ack *amp.Ack) {
 	case r.auto || r.turn.Message == nil:
 	case r.acked != nil:
 		r.progress("not understood: a second ack")
-	case r.outcome.Final != nil:
+	case r.answered:
 		r.progress("not understood: an ack after the final answer")
 	default:
 		r.acked = ack
@@ -111,7 +130,7 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 	}
 	err := end.Err(failed)
 	if err != nil {
-		r.outcome.Final = nil
+		r.outcome.Final, r.outcome.Text = nil, ""
 	}
 	return r.outcome, err
 }
@@ -126,9 +145,9 @@ func (r *run) judge(end program.End) *providers.TurnError {
 		exit = *end.Exit
 	}
 	switch refused := r.acked != nil && r.acked.Status == amp.AckRefused; {
-	case r.outcome.Final != nil && exit == 0:
+	case r.answered && exit == 0:
 		return nil
-	case r.outcome.Final != nil:
+	case r.answered:
 		return fail(providers.FailCrashed, "it gave a final answer and then ended with %s", exitText(exit))
 	case refused:
 		return fail(providers.FailRefused, "it refused the message: %s", r.acked.Reason)

@@ -57,7 +57,7 @@ type Parsed struct {
 // is in proportion to the text, also for hostile ones.
 func Parse(raw []byte) Parsed {
 	var first []amp.Problem
-	for stage, text := range candidates(raw) {
+	for stage, text := range Candidates(raw) {
 		a, problems, warnings := Decode(text)
 		if len(problems) == 0 {
 			return Parsed{Answer: a, Stage: stage, Warnings: warnings}
@@ -114,8 +114,9 @@ var fence = regexp.MustCompile("(?s)```[A-Za-z0-9_-]*[ \t]*\r?\n?(.*?)```")
 // searchFactor bounds how many bytes are read while looking for objects inside a text, in multiples of its length.
 const searchFactor = 32
 
-// candidates are the parts of a text that may be the answer, in the order of the stages.
-func candidates(raw []byte) iter.Seq2[Stage, []byte] {
+// Candidates are the parts of a text that may be the answer, in the order of the stages; most are no JSON. The time that it takes is in
+// proportion to the text.
+func Candidates(raw []byte) iter.Seq2[Stage, []byte] {
 	return func(yield func(Stage, []byte) bool) {
 		if !yield(Whole, raw) {
 			return
