@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -207,7 +208,11 @@ func (p *proposal) wont(t *amp.Task) []string {
 		}
 		out := []string{"merge", "push", "touch " + baseName(t)}
 		if t.Plan != nil {
-			out = append(out, t.Plan.ForbiddenActions...)
+			for _, f := range t.Plan.ForbiddenActions {
+				if !slices.Contains(out, f) {
+					out = append(out, f)
+				}
+			}
 		}
 		return out
 	case amp.Reject, amp.Revise:

@@ -216,7 +216,7 @@ func (e *env) drawFatigue(b *ui.Block) {
 	if row == "" {
 		return
 	}
-	b.Rule("Your decisions", "10 min").Add("  " + row)
+	b.Rule("Your decisions", "10 min").Para(2, row)
 	f := e.fatigue()
 	if f.tired() == "" {
 		return
@@ -225,6 +225,6 @@ func (e *env) drawFatigue(b *ui.Block) {
 		b.Say(theme.Muted, "  median "+span(int(f.median/time.Second))+" each, rejects "+fmt.Sprint(f.rejects))
 	}
 	if len(f.kinds) > 0 {
-		b.Say(theme.Muted, "  a policy could take over: "+strings.Join(f.kinds, ", "))
+		b.Para(2, e.Theme.S(theme.Muted, "a policy could take over: "+strings.Join(f.kinds, ", ")))
 	}
 }

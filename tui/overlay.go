@@ -207,7 +207,7 @@ func (b *paletteBox) Key(k tea.KeyMsg) (bool, func() tea.Cmd) {
 		return true, nil
 	case ui.PickChosen:
 		c, _ := b.pal.Choice()
-		if at, ok := parsePlace(query); ok && (at.ID != "" || at.Seq != 0) {
+		if at, ok := parsePlace(query); ok && (at.ID != "" || at.Seq != 0) && !strings.Contains(strings.ToLower(c.Text), strings.ToLower(query)) {
 			return true, func() tea.Cmd { return b.m.openPlace(at) }
 		}
 		return true, func() tea.Cmd { return b.m.choose(c.ID) }

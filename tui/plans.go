@@ -62,6 +62,9 @@ func plansDeeds(e *env) []deed {
 	}
 }
 
+// waitCells is the room for how long a plan waits, or for "approve 0:10".
+const waitCells = 12
+
 // planRow is one plan of the list: it waits for a decision, or a decision on it waits for the end of its undo time.
 type planRow struct {
 	id   amp.TaskID
@@ -162,7 +165,7 @@ func (p *plansPage) columns(w int) *ui.Columns {
 			{Title: "TITLE", Width: 12, Flex: true, Keep: 9},
 			{Title: "BY", Width: 9, Keep: 4},
 			{Title: "READ", Width: 5, Keep: 3},
-			{Title: "WAITS", Width: 11, Right: true, Keep: 7},
+			{Title: "WAITS", Width: waitCells, Right: true, Keep: 7},
 		}
 		if p.two {
 			cols = slices.Insert(cols, 6, ui.Column{Title: "ADMINS", Width: 6, Keep: 2})
@@ -222,12 +225,12 @@ func (p *plansPage) when(r planRow) string {
 		return ""
 	}
 	if !r.wait {
-		return ui.PadLeft(p.e.Age(r.at), 11)
+		return ui.PadLeft(p.e.Age(r.at), waitCells)
 	}
 	for _, w := range t.Waiting {
 		if w.Command.Command == amp.Approve || w.Command.Command == amp.Reject {
 			p.e.Tick()
-			return ui.PadLeft(string(w.Command.Command)+" "+ui.Clock(w.Due.Sub(p.e.Now)), 11)
+			return ui.PadLeft(string(w.Command.Command)+" "+ui.Clock(w.Due.Sub(p.e.Now)), waitCells)
 		}
 	}
 	return ""

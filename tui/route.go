@@ -1,12 +1,22 @@
 package tui
 
 import (
+	"strings"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"arbiter/tui/action"
 	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
+
+// deedName is the title of an action without what explains it.
+func deedName(title string) string {
+	if i := strings.IndexAny(title, ",:;"); i > 0 {
+		return title[:i]
+	}
+	return title
+}
 
 // route hands a message to whom it belongs.
 func (m *model) route(msg tea.Msg) tea.Cmd {
@@ -97,7 +107,7 @@ func (m *model) press(k tea.KeyMsg) tea.Cmd {
 	case m.tooSmall() && r.Action.ID != quitBack && r.Action.ID != quitNow:
 		return nil
 	case r.Why != "":
-		m.env.Toast(theme.Time, r.Action.Title+" is off: "+r.Why)
+		m.env.Toast(theme.Time, deedName(r.Action.Title)+" is off: "+r.Why)
 		return nil
 	}
 	return m.run(r.Action.ID)

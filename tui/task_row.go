@@ -76,6 +76,8 @@ func (e *env) ackText(t *amp.Task, cells int) string {
 	}
 	o := dueFirst(t)
 	switch {
+	case o == nil && t.Status == amp.Dispatched && t.Turn == nil: // its message goes out when an agent is free
+		return e.muted("queued")
 	case o == nil && t.Status.Working() && t.Status != amp.Drafting:
 		return e.muted("acked")
 	case o == nil:

@@ -120,7 +120,7 @@ func (a *Ask) Missing(text, typed string) string {
 	switch {
 	case a.undecidable() != "":
 		return a.undecidable()
-	case a.Text != "" && a.Required && strings.TrimSpace(text) == "":
+	case a.lacksText(text):
 		return strings.ToLower(a.Text) + " is required"
 	case a.phrase() != "" && typed != a.phrase():
 		return a.Typed()
@@ -130,6 +130,11 @@ func (a *Ask) Missing(text, typed string) string {
 		return "the digits are not those of " + a.What()
 	}
 	return ""
+}
+
+// lacksText reports that a required text is missing.
+func (a *Ask) lacksText(text string) bool {
+	return a.Text != "" && a.Required && strings.TrimSpace(text) == ""
 }
 
 // Typed says what must be typed besides the text, "" for nothing.

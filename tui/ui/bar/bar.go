@@ -100,7 +100,11 @@ func (b *Bar) Update(ask Ask, now time.Time) bool {
 		return false
 	}
 	b.offset, b.seenTo, b.unseen = 0, 0, 0
-	b.ask, b.since, b.typed, b.why = ask, now, "", "the decision changed: read it again"
+	why := "the decision changed: read it again"
+	if b.ask.Off != "" && ask.Off == "" {
+		why = "it can be decided now: read it"
+	}
+	b.ask, b.since, b.typed, b.why = ask, now, "", why
 	b.focus = onCancel
 	if ask.ActIsSafe {
 		b.focus = onAct
@@ -156,6 +160,9 @@ func (b *Bar) Key(k tea.KeyMsg, now time.Time) Event {
 			return b.event(Changed, "")
 		}
 	}
+	if b.template(name) {
+		return b.event(Changed, "")
+	}
 	switch {
 	case b.focus == onText:
 		return b.intoText(k)
@@ -183,16 +190,24 @@ func (b *Bar) Key(k tea.KeyMsg, now time.Time) Event {
 }
 
 func (b *Bar) intoText(k tea.KeyMsg) Event {
-	if s := k.String(); strings.HasPrefix(s, "alt+") && len(s) == 5 && s[4] >= '1' && s[4] <= '9' {
-		if i := int(s[4] - '1'); i < len(b.ask.Templates) {
-			b.field.Insert(b.ask.Templates[i])
-			return b.event(Changed, "")
-		}
-	}
 	if b.field.Key(k) {
 		return b.event(Changed, "")
 	}
 	return b.event(Ignored, "")
+}
+
+// template puts the text that a key stands for into the field, wherever the focus is, and goes there.
+func (b *Bar) template(key string) bool {
+	digit, ok := strings.CutPrefix(key, "alt+")
+	if !ok || len(digit) != 1 || digit < "1" || digit > "9" {
+		return false
+	}
+	i := int(digit[0] - '1')
+	if i >= len(b.ask.Templates) || !b.toText() {
+		return false
+	}
+	b.field.Insert(b.ask.Templates[i])
+	return true
 }
 
 // press acts on the focused button.
@@ -202,6 +217,9 @@ func (b *Bar) press() Event {
 		return b.event(Cancelled, "")
 	case onAct:
 		if why := b.missing(); why != "" {
+			if b.ask.lacksText(b.field.Text()) {
+				why += ": i writes it"
+			}
 			return b.event(Refused, why)
 		}
 		return b.event(Confirmed, "")

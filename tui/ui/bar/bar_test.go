@@ -370,3 +370,21 @@ func TestBar_onlyEnter(t *testing.T) {
 		}
 	})
 }
+
+// A template is one key from wherever the focus is, and a missing text says which key writes it.
+func TestBar_templates(t *testing.T) {
+	t.Parallel()
+	ask := low()
+	ask.Text, ask.Required, ask.Templates = "Reason", true, []string{"too large", "no tests"}
+	b := Open(ask, "", t0)
+	if e := run(b, "right", "enter"); !strings.Contains(e.Why, "reason is required: i writes it") {
+		t.Errorf("without a reason: %+v", e)
+	}
+	if e := run(b, "alt+2", "tab", "tab", "enter"); e.Kind != Confirmed || b.Draft() != "no tests" {
+		t.Errorf("with the second template: %+v, text %q", e, b.Draft())
+	}
+	b = Open(ask, "no tests", t0)
+	if e := run(b, "alt+3"); e.Kind == Changed || b.Draft() != "no tests" {
+		t.Errorf("a template that is not there: %+v, text %q", e, b.Draft())
+	}
+}
