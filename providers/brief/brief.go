@@ -2,9 +2,11 @@ package brief
 
 import (
 	"bytes"
+	"crypto/rand"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"arbiter/amp"
@@ -62,6 +64,16 @@ func Accept(turn *providers.Turn) *amp.Ack {
 	return &amp.Ack{Status: amp.AckAccepted, EchoedAcceptanceCriteria: criteria(turn.Message)}
 }
 
+// Criteria are the acceptance criteria that a reviewer is to judge: those of the last task_dispatch before its message.
+func Criteria(turn *providers.Turn) []string {
+	for _, message := range slices.Backward(turn.Context) {
+		if list := criteria(message); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
 // criteria are the acceptance criteria of a task_dispatch, nil of any other message.
 func criteria(message []byte) []string {
 	var m struct {
@@ -76,13 +88,31 @@ func criteria(message []byte) []string {
 	return m.Payload.AcceptanceCriteria
 }
 
-// Block writes a text under a heading. What is in it is data: the fence is longer than any in the text.
+// Block writes a text under a heading. What is in it is data: the fence around it is not in the text.
 func Block(b *strings.Builder, heading string, text []byte) {
-	fence := "```"
-	for bytes.Contains(text, []byte(fence)) {
-		fence += "`"
+	text = bytes.TrimSpace(text)
+	fence := strings.Repeat("`", max(3, ticks(text)+1))
+	if len(fence) > maxFence {
+		fence = "-----" + rand.Text() + "-----"
 	}
-	fmt.Fprintf(b, "%s:\n\n%s\n%s\n%s\n\n", heading, fence, bytes.TrimSpace(text), fence)
+	fmt.Fprintf(b, "%s:\n\n%s\n%s\n%s\n\n", heading, fence, text, fence)
+}
+
+// maxFence is the longest fence of backticks; a text that wants a longer one means harm.
+const maxFence = 64
+
+// ticks is the longest run of backticks.
+func ticks(text []byte) int {
+	longest, run := 0, 0
+	for _, c := range text {
+		if c != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
 }
 
 func payloadSchema(role amp.Role) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 )
 
@@ -34,6 +35,9 @@ func (t inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		}()
 		t.handler.ServeHTTP(w, sent)
 	}()
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.WroteRequest != nil {
+		trace.WroteRequest(httptrace.WroteRequestInfo{})
+	}
 	select {
 	case <-w.begun:
 	case <-aborted:
