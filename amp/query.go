@@ -102,7 +102,8 @@ type CoordinatorState struct {
 // What the program behind it can do shows in its turns.
 type AgentFacts struct {
 	Name string `json:"name"`
-	// Through is how turns reach it: "command" for a program that Arbiter runs, "external" for one that takes part by itself.
+	// Through is how turns reach it: "command" for a program that Arbiter runs, "api" for a model that it asks over HTTP, "external"
+	// for one that takes part by itself.
 	Through string `json:"through"`
 	Vendor  string `json:"vendor,omitzero"`
 	Roles   []Role `json:"roles"`

@@ -84,7 +84,7 @@ func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *
 		if err != nil {
 			return err
 		}
-		turn.Dir, turn.Env, u.Dir = p.Dir, p.Env, p.Dir
+		turn.Dir, turn.Env, turn.Work, u.Dir = p.Dir, p.Env, *ws, p.Dir
 		turn.Context = []json.RawMessage{planning(facts)}
 		turn.Chain, err = c.pastChain(ctx, turn.Task)
 		return err
@@ -97,7 +97,7 @@ func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *
 	if err != nil {
 		return err
 	}
-	turn.Dir, turn.Env, u.Dir, u.Checkpoint = p.Dir, p.Env, p.Dir, p.Checkpoint
+	turn.Dir, turn.Env, turn.Work, u.Dir, u.Checkpoint = p.Dir, p.Env, *ws, p.Dir, p.Checkpoint
 	return c.loadMessages(ctx, turn, u.For)
 }
 

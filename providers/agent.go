@@ -22,6 +22,8 @@ type Turn struct {
 	Dir string
 	// Home is a folder of the task and role for the agent's own files; it outlives the turn.
 	Home string
+	// Work is the task's repository, branch and commits; of a planning turn those that it looks at.
+	Work amp.Workspace
 	// Message is the AMP message verbatim, task_dispatch or review_request. A planning turn has none: Context holds the wish.
 	Message json.RawMessage
 	// Context are the messages that Message refers to, verbatim, oldest first. Of a planning turn: one object

@@ -30,7 +30,8 @@ type config struct {
 
 // agentConfig is one agent.
 type agentConfig struct {
-	// Kind is "command", a program that Arbiter runs, or "external", one that takes part through arbiter message.
+	// Kind is "command", a program that Arbiter runs, "api", a model that it asks over HTTP, or "external", one that takes part through
+	// arbiter message.
 	Kind   string   `toml:"kind"`
 	Argv   []string `toml:"argv"`
 	Vendor string   `toml:"vendor"`
@@ -45,6 +46,17 @@ type agentConfig struct {
 	Total   duration `toml:"total"`
 	Grace   duration `toml:"grace"`
 	Output  int64    `toml:"output"`
+	// API is how a model's service is spoken to: claude, gemini, responses or chat. URL is its address, empty for the vendor's own.
+	API   string `toml:"api"`
+	URL   string `toml:"url"`
+	Model string `toml:"model"`
+	// KeyEnv is the name of the variable that holds the key, KeyFile a file that holds it. A local server needs neither.
+	KeyEnv  string `toml:"key_env"`
+	KeyFile string `toml:"key_file"`
+	// Schema is what the service enforces: json_schema, json_object or none.
+	Schema        string `toml:"schema"`
+	ContextTokens int    `toml:"context_tokens"`
+	MaxTokens     int    `toml:"max_tokens"`
 }
 
 type rolesConfig struct {
@@ -184,6 +196,8 @@ func (c *config) validate() error {
 		case !ok && role == amp.Coordinator && name == planningName && c.Planning.configured():
 		case !ok:
 			bad("roles.%s: agent %q is not configured under [agents.%s]", role, name, name)
+		case role == amp.Executor && agent.Kind == "api":
+			bad("roles.executor: agent %q is a model behind an API, which changes no files; name a program", name)
 		case len(agent.Roles) > 0 && !slices.Contains(agent.Roles, string(role)):
 			bad("roles.%s: agent %q does not take that role", role, name)
 		}
@@ -230,12 +244,17 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 		if g.Acks != "" && g.Acks != "agent" && g.Acks != "auto" {
 			bad("%s.acks is %q, want \"agent\" or \"auto\"", key, g.Acks)
 		}
+	case "api":
+		g.validateAPI(key, bad)
 	case "external":
 		if len(g.Argv) > 0 || len(g.Env) > 0 || len(g.Pass) > 0 || g.Acks != "" {
 			bad("%s: an external agent is not run by Arbiter; argv, env, pass and acks have no meaning", key)
 		}
 	default:
-		bad("%s.kind is %q, want \"command\" or \"external\"", key, g.Kind)
+		bad("%s.kind is %q, want \"command\", \"api\" or \"external\"", key, g.Kind)
+	}
+	if g.Kind != "api" && g.asksModel() {
+		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
 	}
 	for _, r := range g.Roles {
 		switch amp.Role(r) {

@@ -29,6 +29,20 @@ grace = "5s"
 output = 1048576
 [agents.guest]
 kind = "external"
+[agents.judge]
+kind = "api"
+api = "chat"
+url = "https://api.example.com"
+model = "m-1"
+key_env = "SOME_KEY"
+schema = "json_object"
+context_tokens = 64000
+max_tokens = 8000
+[agents.other]
+kind = "api"
+api = "claude"
+model = "m-2"
+key_file = "keys/other"
 [roles]
 executor = "worker"
 reviewer = "guest"
@@ -78,6 +92,11 @@ func TestConfig_everyKey(t *testing.T) {
 				Grace: duration(5 * time.Second), Output: 1 << 20,
 			},
 			"guest": {Kind: "external"},
+			"judge": {
+				Kind: "api", API: "chat", URL: "https://api.example.com", Model: "m-1", KeyEnv: "SOME_KEY", Schema: "json_object",
+				ContextTokens: 64000, MaxTokens: 8000,
+			},
+			"other": {Kind: "api", API: "claude", Model: "m-2", KeyFile: "keys/other"},
 		},
 		Roles: rolesConfig{Executor: "worker", Reviewer: "guest"},
 		Policy: policyConfig{

@@ -152,6 +152,9 @@ func examineAgent(name string, g agentConfig, configDir string) finding {
 	if g.Kind == "external" {
 		return finding{"agent " + name, "ok", "takes part through arbiter message", ""}
 	}
+	if g.Kind == "api" {
+		return examineModel(name, g, configDir)
+	}
 	program := g.Argv[0]
 	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
 		program = filepath.Join(configDir, program)

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"arbiter/providers/command/scripted"
+	"arbiter/providers/modeltest"
 	"arbiter/providers/sandbox"
 	"arbiter/tui/tuitest"
 )
@@ -47,6 +48,7 @@ func TestScripts(t *testing.T) {
 			"code":    code,
 			"corrupt": corrupt,
 			"agents":  agents,
+			"model":   model,
 		},
 	})
 }
@@ -98,6 +100,23 @@ func agents(ts *testscript.TestScript, neg bool, args []string) {
 	file := ts.MkAbs("config/arbiter/config.toml")
 	ts.Check(os.MkdirAll(filepath.Dir(file), 0o700))
 	ts.Check(os.WriteFile(file, []byte(b.String()), 0o600))
+}
+
+// model serves a scripted model until the script ends, a list of scripts as JSON, and fills its address and the script's folder into a
+// configuration, where they stand as MODEL_URL and WORK: model FILE CONFIG.
+func model(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: model FILE CONFIG")
+	}
+	var scripts []modeltest.Script
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &scripts))
+	s, err := modeltest.Listen("127.0.0.1:0", scripts...)
+	ts.Check(err)
+	ts.Defer(s.Close)
+	text := strings.NewReplacer("MODEL_URL", s.URL(), "WORK", ts.MkAbs(".")).Replace(ts.ReadFile(args[1]))
+	file := ts.MkAbs("config/arbiter/config.toml")
+	ts.Check(os.MkdirAll(filepath.Dir(file), 0o700))
+	ts.Check(os.WriteFile(file, []byte(text), 0o600))
 }
 
 // field puts one field of the JSON on standard output into a variable: field VAR a.b.0.c.

@@ -24,7 +24,7 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 	if err != nil {
 		return nil, err
 	}
-	agents, err := buildAgents(c, configDir)
+	agents, err := buildAgents(c, configDir, git)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func checksOf(c *config, repo string) [][]string {
 	return c.Repo.Checks
 }
 
-func buildAgents(c *config, configDir string) (map[string]coordinator.AgentConfig, error) {
+func buildAgents(c *config, configDir string, git differ) (map[string]coordinator.AgentConfig, error) {
 	agents := map[string]coordinator.AgentConfig{}
 	for _, name := range sortedKeys(c.Agents) {
 		g := c.Agents[name]
@@ -79,7 +79,14 @@ func buildAgents(c *config, configDir string) (map[string]coordinator.AgentConfi
 			Output: g.Output,
 		}
 		made := coordinator.AgentConfig{Vendor: g.Vendor, Limits: limits, Roles: rolesOf(c, name)}
-		if g.Kind == "command" {
+		switch g.Kind {
+		case "api":
+			agent, err := g.agent(name, configDir, limits, git)
+			if err != nil {
+				return nil, err
+			}
+			made.Agent = agent
+		case "command":
 			argv := slices.Clone(g.Argv)
 			if strings.ContainsRune(argv[0], filepath.Separator) && !filepath.IsAbs(argv[0]) {
 				argv[0] = filepath.Join(configDir, argv[0])
@@ -102,6 +109,9 @@ func buildAgents(c *config, configDir string) (map[string]coordinator.AgentConfi
 func rolesOf(c *config, name string) []amp.Role {
 	all := []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer}
 	g := c.Agents[name]
+	if g.Kind == "api" {
+		all = []amp.Role{amp.Coordinator, amp.Reviewer}
+	}
 	if len(g.Roles) == 0 {
 		return all
 	}

@@ -96,7 +96,7 @@ func (c *Config) Validate() error {
 		problems = append(problems, err)
 	}
 	if c.ContextTokens < 0 || c.MaxTokens < 0 || c.Requests < 0 || c.Tries < 0 || c.Patience < 0 {
-		add("a limit is negative")
+		add("limits: a number is negative")
 	}
 	if c.ContextTokens > 0 && c.MaxTokens >= c.ContextTokens {
 		add("max_tokens: %d leave no room in the %d of context_tokens", c.MaxTokens, c.ContextTokens)
