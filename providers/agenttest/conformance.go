@@ -42,7 +42,12 @@ func Run(t *testing.T, agent func(t *testing.T, script Script) providers.Agent) 
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			r := &recording{turn: turn.ID, cancel: cancel, daemons: map[int]uint64{}}
-			r.outcome, r.err = agent(t, c.script).Run(ctx, turn, r.emit)
+			a := agent(t, c.script)
+			if d, ok := a.(providers.Describer); ok {
+				r.facts = d.Describe(turn.Limits)
+			}
+			r.mute = r.facts.Acks == "auto" && !c.script.Has(AckMessage)
+			r.outcome, r.err = a.Run(ctx, turn, r.emit)
 			r.log = log.Bytes()
 			r.close()
 			check(t, turn, &c, r)
@@ -153,11 +158,15 @@ type recording struct {
 	cancel context.CancelCauseFunc
 	// daemons are the processes of the turn and when they began.
 	daemons map[int]uint64
+	facts   amp.AgentFacts
+	// mute leaves acks out of the events: they are the adapter's own, and the script has none.
+	mute bool
 
 	mu       sync.Mutex
 	inside   bool
 	closed   bool
 	events   []string
+	sessions []string // what was named; when, is the protocol's
 	problems []string
 	outcome  providers.Outcome
 	err      error
@@ -221,12 +230,15 @@ func outside(turn string, inner int) int {
 func (r *recording) say(e providers.Event) {
 	text := string(e.Type)
 	switch {
+	case e.Session != "":
+		r.sessions = append(r.sessions, e.Session)
+		return
+	case e.Ack != nil && r.mute:
+		return
 	case e.Ack != nil:
 		text += " " + string(e.Ack.Status) + " " + e.Ack.Reason + strings.Join(e.Ack.EchoedAcceptanceCriteria, ",")
 	case e.Payload != nil:
 		text += " " + string(e.Payload)
-	case e.Session != "":
-		text += " session " + e.Session
 	default:
 		text += " " + e.Text
 	}
@@ -276,12 +288,16 @@ func newTurn(t *testing.T, role amp.Role) providers.Turn {
 	return turn
 }
 
-// patient are limits that no program of the suite reaches on a slow machine.
-var patient = providers.Limits{Silence: time.Minute, Total: 2 * time.Minute, Grace: 50 * time.Millisecond, Output: 64 << 20}
+// patient are limits that no program of the suite reaches on a slow machine; hasty has no patience with what does not end.
+var (
+	patient = providers.Limits{Silence: time.Minute, Total: 2 * time.Minute, Grace: 10 * time.Second, Output: 64 << 20}
+	hasty   = with(func(*providers.Limits) {})
+)
 
-// with is patient with a change.
+// with is patient with a change; a limit that is reached ends the program hastily.
 func with(change func(*providers.Limits)) providers.Limits {
 	l := patient
+	l.Grace = 50 * time.Millisecond
 	change(&l)
 	return l
 }

@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -30,6 +30,13 @@ type Script struct {
 	Exit  int    `json:"exit"`
 	// Missing means that the program does not exist.
 	Missing bool `json:"missing,omitzero"`
+	// Dialect is the name of the protocol that the program speaks; empty is that of providers/command.
+	Dialect string `json:"dialect,omitzero"`
+}
+
+// Has reports whether the script has a step that does this.
+func (s Script) Has(a Action) bool {
+	return slices.ContainsFunc(s.Steps, func(step Step) bool { return step.Do == a })
 }
 
 // Action is what one step does.
@@ -37,8 +44,10 @@ type Action string
 
 // The actions. An adapter whose protocol has no form for one skips the case.
 const (
-	// ReadStdin reads standard input to its end and says "stdin N" as progress, N being the number of bytes.
-	ReadStdin Action = "read_stdin"
+	// ReadStdin reads standard input to its end, or all of the prompt where it stays open, and says "stdin N" as progress, N being the
+	// number of bytes. IgnoreStdin does nothing: the script is about a program that never reads.
+	ReadStdin   Action = "read_stdin"
+	IgnoreStdin Action = "ignore_stdin"
 	// AckMessage and RefuseMessage acknowledge; Text is the reason of a refusal.
 	AckMessage    Action = "ack"
 	RefuseMessage Action = "refuse"
@@ -47,9 +56,11 @@ const (
 	// NameSession names the session Text; Use reports N tokens and a hundredth of N dollars.
 	NameSession Action = "session"
 	Use         Action = "use"
-	// Escalate and Answer carry Payload.
-	Escalate Action = "escalate"
-	Answer   Action = "answer"
+	// Escalate and Answer carry Payload; CutAnswer breaks off in the middle of it, BareAnswer has no newline behind it.
+	Escalate   Action = "escalate"
+	Answer     Action = "answer"
+	CutAnswer  Action = "cut_answer"
+	BareAnswer Action = "bare_answer"
 	// WriteOut and WriteErr write Raw as it is.
 	WriteOut Action = "write_out"
 	WriteErr Action = "write_err"
@@ -88,7 +99,7 @@ func (s Script) Env() map[string]string {
 
 // Main is the body of TestMain of an adapter's tests: it plays the script and exits when the test binary was started as the
 // program or as the shim of a cage, and otherwise sets [SecretVar] and calls run, which usually is goleak.VerifyTestMain.
-func Main(m *testing.M, run func(*testing.M)) {
+func Main(m *testing.M, run func(*testing.M), dialects ...Dialect) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.ShimCommand {
 		os.Exit(sandbox.Main(os.Args[2:]))
 	}
@@ -98,58 +109,55 @@ func Main(m *testing.M, run func(*testing.M)) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(99)
 		}
-		os.Exit(s.play(os.Stdin, os.Stdout, os.Stderr))
+		for _, d := range append(dialects, commands{}) {
+			if d.Name() == s.Dialect {
+				os.Exit(s.play(d, os.Stdin, os.Stdout, os.Stderr))
+			}
+		}
+		fmt.Fprintf(os.Stderr, "no dialect %q\n", s.Dialect)
+		os.Exit(95)
 	}
 	os.Setenv(SecretVar, "not for programs")
 	run(m)
 }
 
-// play plays the script in the protocol of providers/command.
-func (s Script) play(stdin io.Reader, stdout, stderr io.Writer) int {
-	out := bufio.NewWriter(stdout)
-	say := func(v map[string]any) {
-		raw, err := json.Marshal(v)
-		if err != nil {
-			panic(err)
-		}
-		out.Write(append(raw, '\n'))
-		out.Flush()
+// play plays the script.
+func (s Script) play(d Dialect, stdin io.Reader, stdout, stderr io.Writer) int {
+	read, err := d.Greet(s, bufio.NewReader(stdin), stdout)
+	if err != nil {
+		fmt.Fprintln(stderr, "greet:", err)
+		return 98
 	}
+	text := func(lines [][]byte) []byte { return append(bytes.Join(lines, []byte("\n")), '\n') }
 	progress := func(format string, args ...any) {
-		say(map[string]any{"event": "progress", "text": fmt.Sprintf(format, args...)})
+		stdout.Write(text(d.Lines(Step{Do: Say, Text: fmt.Sprintf(format, args...)})))
 	}
 	for _, step := range s.Steps {
 		switch step.Do {
 		case ReadStdin:
-			in, err := io.ReadAll(stdin)
+			n, err := read()
 			if err != nil {
 				return 98
 			}
-			progress("stdin %d", len(in))
-		case AckMessage:
-			say(map[string]any{"event": "ack", "status": "accepted", "echoed_acceptance_criteria": []string{step.Text}})
-		case RefuseMessage:
-			say(map[string]any{"event": "ack", "status": "refused", "reason": step.Text})
-		case Say:
-			progress("%s", step.Text)
-		case NameSession:
-			say(map[string]any{"event": "session", "session": step.Text})
-		case Use:
-			say(map[string]any{"event": "usage", "tokens": step.N, "cost_usd": float64(step.N) / 100})
-		case Escalate:
-			say(map[string]any{"event": "escalation", "payload": step.Payload})
-		case Answer:
-			say(map[string]any{"event": "final", "payload": step.Payload})
+			progress("stdin %d", n)
+		case IgnoreStdin:
+		case AckMessage, RefuseMessage, Say, NameSession, Use, Escalate, Answer:
+			if lines := d.Lines(step); len(lines) > 0 {
+				stdout.Write(text(lines))
+			}
+		case CutAnswer:
+			all := d.Lines(Step{Do: Answer, Payload: step.Payload})
+			last := len(all) - 1
+			all[last] = all[last][:len(all[last])-5]
+			stdout.Write(bytes.Join(all, []byte("\n")))
+		case BareAnswer:
+			stdout.Write(bytes.Join(d.Lines(Step{Do: Answer, Payload: step.Payload}), []byte("\n")))
 		case WriteOut:
-			out.Write(step.Raw)
-			out.Flush()
+			stdout.Write(step.Raw)
 		case WriteErr:
 			stderr.Write(step.Raw)
 		case Flood:
-			for n := 0; n < step.N; n += 100 {
-				fmt.Fprintln(out, strings.Repeat("x", 99))
-			}
-			out.Flush()
+			stdout.Write(bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), (step.N+99)/100))
 		case LongLine:
 			progress("%s", bytes.Repeat([]byte("x"), step.N))
 		case Pause:

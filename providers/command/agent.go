@@ -136,11 +136,7 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 		Env: env, Pass: a.config.Pass, Limits: a.config.Resources,
 	})
 	if err != nil {
-		failure := providers.FailConfig
-		if ctx.Err() != nil {
-			failure = providers.FailKilled
-		}
-		return providers.Outcome{}, &providers.TurnError{Failure: failure, Text: err.Error()}
+		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
 	r := &run{
 		turn: &turn, emit: emit, auto: a.config.Acks == AcksAuto && len(turn.Message) > 0,

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
-	"unicode/utf8"
 
 	"arbiter/amp"
+	"arbiter/providers/program"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// maxText is the most bytes of a progress text that are passed on; the log has all.
-const maxText = 2000
 
 // line is one line of the program's output, understood.
 type line struct {
@@ -56,11 +52,11 @@ func parse(raw []byte) line {
 		return line{}
 	}
 	if raw[0] != '{' {
-		return line{event: isText, text: plain(raw)}
+		return line{event: isText, text: program.Text(raw)}
 	}
 	fields, err := members(raw)
 	if err != nil {
-		return line{event: isText, text: fmt.Sprintf("%s (no JSON object: %v)", plain(raw), err)}
+		return line{event: isText, text: fmt.Sprintf("%s (no JSON object: %v)", program.Text(raw), err)}
 	}
 	if _, message := fields["protocol_version"]; message {
 		if text(fields["type"]) == string(amp.EscalationMsg) {
@@ -87,7 +83,7 @@ func understand(e event, fields map[string]jsontext.Value) line {
 			return broken("ack: status is neither accepted nor refused")
 		}
 	case isProgress:
-		l.text = plain([]byte(text(fields["text"])))
+		l.text = program.Text([]byte(text(fields["text"])))
 	case isSession:
 		if l.text = text(fields["session"]); l.text == "" {
 			return broken("session: no session is named")
@@ -172,24 +168,4 @@ func amount(v jsontext.Value) float64 {
 		return 0
 	}
 	return f
-}
-
-// plain is one line of valid text of at most maxText bytes. Control characters stay: whoever shows it makes it safe.
-func plain(raw []byte) string {
-	cut := len(raw) > maxText
-	if cut {
-		raw = raw[:maxText]
-		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
-			raw = raw[:len(raw)-1]
-		}
-		if n := len(raw); n > 0 && raw[n-1] >= utf8.RuneSelf {
-			raw = raw[:n-1]
-		}
-	}
-	s := strings.ToValidUTF8(string(raw), "\uFFFD")
-	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
-	if cut {
-		s += "…"
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"arbiter/amp"
+	"arbiter/providers/program"
 )
 
 func TestParse(t *testing.T) {
@@ -75,23 +76,6 @@ func TestParse_ackAndUsage(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
-	t.Parallel()
-	for name, in := range map[string]string{
-		"two-byte letters": strings.Repeat("ä", maxText), "odd cut": "a" + strings.Repeat("ä", maxText),
-		"four-byte signs": strings.Repeat("🜁", maxText), "no UTF-8": strings.Repeat("\xff", 10*maxText),
-		"lines": strings.Repeat("\r\n", maxText),
-	} {
-		got := plain([]byte(in))
-		if !utf8.ValidString(got) || len(got) > 3*maxText+8 || strings.ContainsAny(got, "\r\n") || got == "" {
-			t.Errorf("%s: %d bytes, valid %v", name, len(got), utf8.ValidString(got))
-		}
-	}
-	if got := plain([]byte("short ä")); got != "short ä" {
-		t.Errorf("plain = %q", got)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`{"event":"final","payload":{"a":1}}`, `{"protocol_version":"AMP/1.0"}`, `{"event":"ack","status":"accepted"}`, "{", "\xff", "",
@@ -104,7 +88,7 @@ func FuzzParse(f *testing.F) {
 		if !utf8.ValidString(l.text) && l.event != isSession {
 			t.Errorf("text %q is not valid", l.text)
 		}
-		if len(l.text) > 4*maxText && l.event != isSession {
+		if len(l.text) > 4*program.MaxText && l.event != isSession {
 			t.Errorf("text has %d bytes", len(l.text))
 		}
 		if l.payload != nil && !bytes.Contains(in, l.payload) {

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -69,7 +68,7 @@ func (r *run) take(raw []byte) {
 		r.takeAck(l.ack)
 	case isSession:
 		r.outcome.Session = l.text
-		r.emit(providers.Event{Type: providers.EventProgress, Text: "session " + plain([]byte(l.text)), Session: l.text})
+		r.emit(providers.Event{Type: providers.EventProgress, Text: "session " + program.Text([]byte(l.text)), Session: l.text})
 	case isEscalation:
 		r.emit(providers.Event{Type: providers.EventEscalation, Payload: l.payload})
 	case isUsage:
@@ -148,20 +147,12 @@ func (r *run) judge(end program.End) *providers.TurnError {
 	case r.answered && exit == 0:
 		return nil
 	case r.answered:
-		return fail(providers.FailCrashed, "it gave a final answer and then ended with %s", exitText(exit))
+		return fail(providers.FailCrashed, "it gave a final answer and then ended with %s", program.Exit(end.Exit))
 	case refused:
 		return fail(providers.FailRefused, "it refused the message: %s", r.acked.Reason)
 	case r.hint != "":
-		return fail(providers.FailCrashed, "it ended with %s without a final answer; its last bad line: %s", exitText(exit), r.hint)
+		return fail(providers.FailCrashed, "it ended with %s without a final answer; its last bad line: %s", program.Exit(end.Exit), r.hint)
 	default:
-		return fail(providers.FailCrashed, "it ended with %s without a final answer", exitText(exit))
+		return fail(providers.FailCrashed, "it ended with %s without a final answer", program.Exit(end.Exit))
 	}
-}
-
-// exitText is an exit code in words. Codes over 128 are signals by convention.
-func exitText(exit int) string {
-	if exit > 128 && exit < 128+65 {
-		return fmt.Sprintf("exit code %d (signal %d)", exit, exit-128)
-	}
-	return "exit code " + strconv.Itoa(exit)
 }

@@ -15,7 +15,7 @@ import (
 // beat is how often Tick is called.
 const beat = 20 * time.Millisecond
 
-// Session is one run of a program. Line, Tick and the functions given to Ask are called from one goroutine at a time, that of Run.
+// Session is one run of a program. Line, Tick, Interrupt and the functions given to Ask are called from the goroutine of Run.
 type Session struct {
 	Process *sandbox.Process
 	// Cage, when it is not nil, is what the program runs in: the turn fails when it lets nothing more through to the model, and the log
@@ -29,12 +29,14 @@ type Session struct {
 	Line func(raw []byte)
 	// Tick, when it is not nil, is called about fifty times a second until it reports true.
 	Tick func() (done bool)
-	// Interrupt, when it is not nil, asks the program in its own words to end, before it is ended.
+	// Interrupt, when it is not nil, asks the program in its own words to end, before it is ended. Line takes what it says to that, and
+	// calls [Session.Done] when that is all.
 	Interrupt func()
 
 	capture *capture
 	failed  *providers.TurnError
 	done    bool
+	asked   context.Context // of the requests; it ends when nobody waits for their answers any more
 	answers chan func()
 	asking  sync.WaitGroup
 	open    int           // requests that wait for an answer
@@ -92,11 +94,13 @@ func (s *Session) Run(ctx context.Context) End {
 		s.Cage.Log(noteWriter{s.capture})
 	}
 	asked, forget := context.WithCancel(ctx)
+	s.asked = asked
 	s.follow(asked, lines)
-	if s.failed != nil && s.Interrupt != nil {
-		s.Interrupt()
-	}
 	forget()
+	grace := s.Limits.Grace
+	if s.failed == nil || s.Interrupt != nil {
+		grace = s.farewell(lines)
+	}
 	go func() { s.asking.Wait(); close(s.answers) }()
 
 	// The output is read on while the program is being ended: it may still have its answer to write, and must not be held up.
@@ -106,7 +110,7 @@ func (s *Session) Run(ctx context.Context) End {
 	}
 	stopped := make(chan ended, 1)
 	go func() {
-		exit, err := s.Process.Stop(s.Limits.Grace)
+		exit, err := s.Process.Stop(grace)
 		stopped <- ended{exit, err}
 	}()
 	for raw := range lines {
@@ -192,6 +196,40 @@ func (s *Session) follow(ctx context.Context, lines chan []byte) {
 	}
 }
 
+// farewell lets the program end by itself: half of the grace after it was interrupted or has the end of its standard input. It returns what is
+// left of the grace.
+func (s *Session) farewell(lines <-chan []byte) time.Duration {
+	began, half := time.Now(), s.Limits.Grace/2
+	if s.failed != nil {
+		s.done = false
+		s.Interrupt()
+	}
+	over := time.NewTimer(half)
+	defer over.Stop()
+	closed := false
+	for {
+		if s.done && !closed {
+			closed = true
+			s.Process.CloseInput()
+		}
+		select {
+		case raw, ok := <-lines:
+			if !ok {
+				lines = nil
+				continue
+			}
+			s.Line(raw)
+		case <-s.answers: // nobody waits for it any more
+		case <-s.capture.over:
+			return s.Limits.Grace
+		case <-s.Process.Exited():
+			return s.Limits.Grace
+		case <-over.C:
+			return max(s.Limits.Grace-time.Since(began), half)
+		}
+	}
+}
+
 func (s *Session) overflow() {
 	s.Fail(providers.FailOutput, "it wrote more than %d bytes", s.Limits.Output)
 }
@@ -219,18 +257,24 @@ func (s *Session) FailWith(err *providers.TurnError) {
 // Done ends the program: the adapter has what it wants. The end of standard input comes first, then the grace.
 func (s *Session) Done() { s.done = true }
 
-// Ask puts a request to the turn's Ask without holding up the program's output, and gives the decision to then. Both clocks stand while
-// a request is open. Without an Ask the answer is no.
-func (s *Session) Ask(ctx context.Context, turn *providers.Turn, p providers.Permission, then func(providers.Decision)) {
+// Ask puts a request to the turn's Ask without holding up the program's output, and gives the decision to then, unless the program is ended
+// before. Both clocks stand while a request is open. Without an Ask the answer is no. To be called from Line; forget ends the request: it was
+// taken back, and its decision may still come.
+func (s *Session) Ask(turn *providers.Turn, p providers.Permission, then func(providers.Decision)) (forget func()) {
+	if s.asked.Err() != nil {
+		return func() {}
+	}
 	if turn.Ask == nil {
 		then(providers.Decision{Reason: "nobody can be asked in this turn"})
-		return
+		return func() {}
 	}
 	if s.open == 0 {
 		s.since = time.Now()
 	}
 	s.open++
+	ctx, forget := context.WithCancel(s.asked)
 	s.asking.Go(func() {
+		defer forget()
 		d := turn.Ask(ctx, p)
 		s.answers <- func() {
 			s.open--
@@ -240,6 +284,7 @@ func (s *Session) Ask(ctx context.Context, turn *providers.Turn, p providers.Per
 			then(d)
 		}
 	})
+	return forget
 }
 
 // Err is the error of a turn that ended so, nil when it did not fail: failed, or that something is left.

@@ -1,0 +1,186 @@
+package codex
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"arbiter/providers"
+	"arbiter/providers/agenttest"
+	"arbiter/providers/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	agenttest.Main(m, func(m *testing.M) { goleak.VerifyTestMain(m) }, &serverDialect{}, &execDialect{})
+}
+
+// TestConformance: a program that speaks codex's protocols and plays the script of each case.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for name, leash := range map[string]sandbox.Mode{"app-server": "", "exec": "", "app-server caged": sandbox.Bubblewrap} {
+		dialect, _, _ := strings.Cut(name, " ")
+		mode := Mode(dialect)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := leash.Works(); err != nil {
+				t.Skipf("NOT TESTED, since %v", err)
+			}
+			agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
+				t.Helper()
+				switch {
+				case script.Has(agenttest.RefuseMessage):
+					t.Skip("codex has no form to refuse a message: the adapter accepts it when codex begins")
+				case script.Has(agenttest.Escalate):
+					t.Skip("codex has no form for an escalation: a failed answer or a question says it")
+				case script.Has(agenttest.IgnoreStdin) && mode == ModeServer:
+					t.Skip("codex app-server says nothing before it has read its prompt")
+				}
+				script.Dialect = dialect
+				return fake(t, script, mode, leash)
+			})
+		})
+	}
+}
+
+// fake is an agent whose codex is this test binary.
+func fake(t *testing.T, script agenttest.Script, mode Mode, leash sandbox.Mode) *Agent {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if script.Missing {
+		self += "-missing"
+	}
+	a, err := New(Config{Program: self, Mode: mode, Model: "m", Leash: sandbox.Leash{Mode: leash, Model: sandbox.Model{URL: "http://127.0.0.1:9/v1"}}, Env: script.Env()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// fields is a JSON object.
+type fields = map[string]any
+
+// sacpText is a good answer around a payload, whose bytes stay.
+func sacpText(payload json.RawMessage) string {
+	return string(agenttest.JSON(fields{"thought": "t", "status": "success", "data": payload, "message": "m"}))
+}
+
+// session is the thread's name: the script's, or one of its own.
+func session(s agenttest.Script) string {
+	for _, step := range s.Steps {
+		if step.Do == agenttest.NameSession {
+			return step.Text
+		}
+	}
+	return "thread-1"
+}
+
+// serverDialect is codex app-server.
+type serverDialect struct {
+	thread string
+	items  int
+	tokens int
+}
+
+func (*serverDialect) Name() string { return "app-server" }
+
+// Greet answers the four calls that come before a turn.
+func (d *serverDialect) Greet(s agenttest.Script, in *bufio.Reader, out io.Writer) (func() (int, error), error) {
+	d.thread = session(s)
+	results := map[string]fields{
+		"initialize":   {"userAgent": "fake"},
+		"thread/start": {"thread": fields{"id": d.thread}, "model": "m"},
+		"turn/start":   {"turn": fields{"id": "turn-1", "status": "inProgress"}},
+	}
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		var call struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if err := json.Unmarshal(line, &call); err != nil {
+			return nil, err
+		}
+		if result, ok := results[call.Method]; ok {
+			out.Write(append(agenttest.JSON(fields{"id": call.ID, "result": result}), '\n'))
+		}
+		if call.Method == "turn/start" {
+			return func() (int, error) { return len(line), nil }, nil
+		}
+	}
+}
+
+func (d *serverDialect) notice(method string, params fields) []byte {
+	params["threadId"], params["turnId"] = d.thread, "turn-1"
+	return agenttest.JSON(fields{"method": method, "params": params})
+}
+
+func (d *serverDialect) message(text string) []byte {
+	d.items++
+	return d.notice("item/completed", fields{"item": fields{"type": "agentMessage", "id": "i" + strconv.Itoa(d.items), "text": text}})
+}
+
+// Lines are notifications.
+func (d *serverDialect) Lines(step agenttest.Step) [][]byte {
+	switch step.Do {
+	case agenttest.Say:
+		return [][]byte{d.message(step.Text)}
+	case agenttest.Use:
+		d.tokens += step.N
+		last, total := fields{"inputTokens": step.N, "outputTokens": 0}, fields{"inputTokens": 1000 + d.tokens, "outputTokens": 0}
+		return [][]byte{d.notice("thread/tokenUsage/updated", fields{"tokenUsage": fields{"last": last, "total": total}})}
+	case agenttest.Answer:
+		end := d.notice("turn/completed", fields{"turn": fields{"id": "turn-1", "status": "completed", "error": nil}})
+		return [][]byte{d.message(sacpText(step.Payload)), end}
+	default:
+		return nil
+	}
+}
+
+// execDialect is codex exec --json.
+type execDialect struct {
+	thread string
+	tokens int
+}
+
+func (*execDialect) Name() string { return "exec" }
+
+func (d *execDialect) Greet(s agenttest.Script, in *bufio.Reader, out io.Writer) (func() (int, error), error) {
+	d.thread = session(s)
+	out.Write(append(agenttest.JSON(fields{"type": "thread.started", "thread_id": d.thread}), '\n'))
+	out.Write(append(agenttest.JSON(fields{"type": "turn.started"}), '\n'))
+	return func() (int, error) {
+		all, err := io.ReadAll(in)
+		return len(all), err
+	}, nil
+}
+
+// Lines are events; tokens come with the last one.
+func (d *execDialect) Lines(step agenttest.Step) [][]byte {
+	message := func(text string) []byte {
+		return agenttest.JSON(fields{"type": "item.completed", "item": fields{"id": "i", "type": "agent_message", "text": text}})
+	}
+	switch step.Do {
+	case agenttest.Say:
+		return [][]byte{message(step.Text)}
+	case agenttest.Use:
+		d.tokens += step.N
+		return nil
+	case agenttest.Answer:
+		end := fields{"type": "turn.completed", "usage": fields{"input_tokens": d.tokens, "output_tokens": 0}}
+		return [][]byte{message(sacpText(step.Payload)), agenttest.JSON(end)}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,102 @@
+package codex
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"arbiter/providers"
+)
+
+// keyVar is where the program finds its key, which opens nothing: the real one is put in its place on the way to the model.
+const keyVar = "ARBITER_MODEL_KEY"
+
+// settings are what differs between the turns of an agent.
+type settings struct {
+	model  string
+	url    string
+	writes bool
+}
+
+// The folder of codex and its files, below the turn's home. It must not be below the temp folder: codex puts programs there.
+const (
+	homeName   = "codex"
+	schemaName = "answer-schema.json"
+)
+
+// furnish writes codex's own folder and returns it. The home was open to an agent before: a link that leads out of it is an error.
+func furnish(turn *providers.Turn, s *settings, schema []byte) (string, error) {
+	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
+		return "", fmt.Errorf("create home of the turn: %w", err)
+	}
+	root, err := os.OpenRoot(turn.Home)
+	if err != nil {
+		return "", fmt.Errorf("open home of the turn: %w", err)
+	}
+	defer root.Close()
+	if err := root.MkdirAll(homeName, 0o700); err != nil {
+		return "", fmt.Errorf("create the folder of codex: %w", err)
+	}
+	files := map[string][]byte{"config.toml": s.file()}
+	if len(schema) > 0 {
+		files[schemaName] = schema
+	}
+	for name, text := range files {
+		name = filepath.Join(homeName, name)
+		if err := root.RemoveAll(name); err != nil {
+			return "", fmt.Errorf("write the configuration of codex: %w", err)
+		}
+		if err := root.WriteFile(name, text, 0o600); err != nil {
+			return "", fmt.Errorf("write the configuration of codex: %w", err)
+		}
+	}
+	return filepath.Join(turn.Home, homeName), nil
+}
+
+// file is the text of config.toml. Commands see the environment of the turn, but for the placeholder: its mark is how they are found again.
+func (s *settings) file() []byte {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	if s.model != "" {
+		line("model = %s", quote(s.model))
+	}
+	line("model_provider = \"arbiter\"")
+	line("approval_policy = %s", quote(s.approval()))
+	line("sandbox_mode = %s", quote(s.sandbox()))
+	line("check_for_update_on_startup = false")
+	line("web_search = \"disabled\"")
+	line("\n[analytics]\nenabled = false")
+	line("\n[feedback]\nenabled = false")
+	line("\n[shell_environment_policy]\ninherit = \"all\"\nignore_default_excludes = true\nexclude = [%s]", quote(keyVar))
+	line("\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nnetwork_access = false")
+	line("\n[model_providers.arbiter]\nname = \"arbiter\"\nbase_url = %s\nwire_api = \"responses\"\nenv_key = %s", quote(s.url), quote(keyVar))
+	line("request_max_retries = 2\nstream_max_retries = 2")
+	return []byte(b.String())
+}
+
+// approval is codex's policy of asking, sandbox what its commands may do without.
+func (s *settings) approval() string {
+	if s.writes {
+		return "on-request"
+	}
+	return "never"
+}
+
+func (s *settings) sandbox() string {
+	if s.writes {
+		return "workspace-write"
+	}
+	return "read-only"
+}
+
+// quote writes a TOML string. A JSON string is one, but for the sign of deletion.
+func quote(s string) string {
+	q, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		panic("codex: unreachable: valid text has a JSON form: " + err.Error())
+	}
+	return strings.ReplaceAll(string(q), "\x7f", `\u007f`)
+}

@@ -1,0 +1,254 @@
+package codex
+
+import (
+	"bytes"
+	"math"
+	"strings"
+
+	"arbiter/providers"
+	"arbiter/providers/program"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// liberal reads what a later version of the program may write as well as what an earlier one wrote.
+var liberal = []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// read reads v into a value that it fits; what does not fit is an error.
+func read(v []byte, into any) error { return json.Unmarshal(v, into, liberal...) }
+
+// object reads the top of a line, or says what the line is when it is no JSON object.
+func object(raw []byte, into any) (event, bool) {
+	raw = bytes.TrimSpace(raw)
+	switch {
+	case len(raw) == 0:
+		return event{}, false
+	case raw[0] != '{' || !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
+		return event{kind: isText, text: program.Text(raw)}, false
+	}
+	if err := read(raw, into); err != nil {
+		return broken("a line", err), false
+	}
+	return event{}, true
+}
+
+func broken(what string, err error) event {
+	return event{kind: isBroken, text: what + " that cannot be read: " + program.Short([]byte(err.Error()), shortText)}
+}
+
+// decode understands one line of the app-server. It never fails: what is no event is text.
+func decode(raw []byte) event {
+	var top struct {
+		ID     jsontext.Value `json:"id"`
+		Method string         `json:"method"`
+		Params jsontext.Value `json:"params"`
+		Result jsontext.Value `json:"result"`
+		Error  *struct {
+			Code    jsontext.Value `json:"code"`
+			Message string         `json:"message"`
+		} `json:"error"`
+	}
+	e, ok := object(raw, &top)
+	if !ok {
+		return e
+	}
+	switch {
+	case top.Method != "" && len(top.ID) > 0:
+		return request(top.ID, top.Method, top.Params)
+	case top.Method != "":
+		return notice(top.Method, top.Params)
+	case len(top.ID) == 0 || top.Result == nil && top.Error == nil:
+		return event{kind: isUnknown}
+	}
+	e = event{kind: isReply}
+	if read(top.ID, &e.reply) != nil {
+		return event{kind: isUnknown}
+	}
+	if top.Error != nil {
+		e.trouble = &program.Trouble{Words: top.Error.Message}
+		return e
+	}
+	var result struct {
+		Model  string `json:"model"`
+		Thread named  `json:"thread"`
+		Turn   named  `json:"turn"`
+	}
+	if err := read(top.Result, &result); err != nil {
+		return broken("a reply", err)
+	}
+	e.model, e.thread, e.turn = result.Model, result.Thread.ID, result.Turn.ID
+	return e
+}
+
+type named struct {
+	ID string `json:"id"`
+}
+
+// notice understands a notification.
+func notice(method string, params []byte) event {
+	var p struct {
+		ThreadID   string         `json:"threadId"`
+		TurnID     string         `json:"turnId"`
+		RequestID  jsontext.Value `json:"requestId"`
+		Message    string         `json:"message"`
+		Summary    string         `json:"summary"`
+		WillRetry  bool           `json:"willRetry"`
+		Error      *turnError     `json:"error"`
+		Item       rawItem        `json:"item"`
+		TokenUsage struct {
+			Total rawUsage `json:"total"`
+			Last  rawUsage `json:"last"`
+		} `json:"tokenUsage"`
+		Turn struct {
+			ID     string     `json:"id"`
+			Status string     `json:"status"`
+			Error  *turnError `json:"error"`
+		} `json:"turn"`
+	}
+	known, ok := notices[method]
+	if !ok {
+		return event{kind: isUnknown}
+	}
+	if err := read(params, &p); err != nil {
+		return broken(method, err)
+	}
+	e := event{kind: known, thread: p.ThreadID, turn: p.TurnID}
+	switch known {
+	case isStarted, isItem:
+		e.item = p.Item.item()
+	case isUsage:
+		e.total, e.last = p.TokenUsage.Total.usage(), p.TokenUsage.Last.usage()
+	case isWarning:
+		e.text = program.Text([]byte(p.Message + p.Summary))
+	case isResolved:
+		e.id = p.RequestID
+	case isTurn:
+		e.turn = p.Turn.ID
+	case isRetry:
+		e.trouble = p.Error.trouble()
+		if !p.WillRetry {
+			e.kind = isUnknown // the end of the turn says it again
+		}
+	case isEnd:
+		e.turn, e.status, e.trouble = p.Turn.ID, p.Turn.Status, p.Turn.Error.trouble()
+	default:
+		panic("codex: unreachable notice " + string(known))
+	}
+	return e
+}
+
+// notices are the notifications that count.
+var notices = map[string]kind{
+	"item/started": isStarted, "item/completed": isItem, "thread/tokenUsage/updated": isUsage,
+	"warning": isWarning, "configWarning": isWarning, "guardianWarning": isWarning, "deprecationNotice": isWarning,
+	"serverRequest/resolved": isResolved, "turn/started": isTurn, "turn/completed": isEnd, "error": isRetry,
+}
+
+// rawUsage are token counts.
+type rawUsage struct {
+	Input      count `json:"inputTokens"`
+	Cached     count `json:"cachedInputTokens"`
+	CacheWrite count `json:"cacheWriteInputTokens"`
+	Output     count `json:"outputTokens"`
+}
+
+func (u rawUsage) usage() usage {
+	return usage{int(u.Input), int(u.Cached), int(u.CacheWrite), int(u.Output)}
+}
+
+// count is a JSON number as an int that is not negative, 0 of anything else.
+type count int
+
+// UnmarshalJSON never fails but on what is no JSON.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	var f float64
+	if json.Unmarshal(raw, &f) != nil || math.IsNaN(f) {
+		f = 0
+	}
+	*c = count(min(max(f, 0), math.MaxInt32))
+	return nil
+}
+
+// rawItem is an item of the app-server.
+type rawItem struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Text    string `json:"text"`
+	Command string `json:"command"`
+	Exit    *int   `json:"exitCode"`
+	Status  string `json:"status"`
+	Server  string `json:"server"`
+	Tool    string `json:"tool"`
+	Query   string `json:"query"`
+	Changes []struct {
+		Path string `json:"path"`
+	} `json:"changes"`
+}
+
+func (r *rawItem) item() item {
+	i := item{id: r.ID, status: r.Status, text: r.Text, command: r.Command, exit: r.Exit}
+	switch r.Type {
+	case "agentMessage", "agent_message":
+		i.what = aMessage
+	case "commandExecution", "command_execution":
+		i.what = aCommand
+	case "fileChange", "file_change":
+		i.what = aChange
+		for _, c := range r.Changes {
+			i.paths = append(i.paths, c.Path)
+		}
+	case "mcpToolCall", "mcp_tool_call", "dynamicToolCall":
+		i.what, i.text = aCall, program.Short([]byte(strings.Trim(r.Server+"."+r.Tool, ".")), shortText)
+	case "webSearch", "web_search":
+		i.what, i.text = aSearch, program.Short([]byte(r.Query), shortText)
+	}
+	return i
+}
+
+func join(paths []string) string { return strings.Join(paths, ", ") }
+
+// turnError is why a turn failed, or is about to be tried again.
+type turnError struct {
+	Message string         `json:"message"`
+	Details string         `json:"additionalDetails"`
+	Info    jsontext.Value `json:"codexErrorInfo"`
+}
+
+// trouble is nil of nil. codex's own class counts, then the status, then the words.
+func (t *turnError) trouble() *program.Trouble {
+	if t == nil {
+		return nil
+	}
+	out := &program.Trouble{Words: t.Message}
+	if t.Details != "" && !strings.Contains(t.Message, t.Details) {
+		out.Words += ": " + t.Details
+	}
+	var name string
+	var parts map[string]struct {
+		Status *int `json:"httpStatusCode"`
+	}
+	switch {
+	case read(t.Info, &name) == nil:
+		out.Class = classes[name]
+	case read(t.Info, &parts) == nil:
+		for name, part := range parts {
+			if part.Status != nil {
+				out.Status = *part.Status
+			} else {
+				out.Class = classes[name]
+			}
+		}
+	}
+	return out
+}
+
+// classes are those of codexErrorInfo that say more than the words.
+var classes = map[string]providers.Failure{
+	"unauthorized": providers.FailAuth, "usageLimitExceeded": providers.FailQuota, "sessionBudgetExceeded": providers.FailQuota,
+	"rateLimitExceeded": providers.FailRate, "serverOverloaded": providers.FailOverloaded, "flexUnavailable": providers.FailOverloaded,
+	"policyCapacityUnavailable": providers.FailOverloaded, "httpConnectionFailed": providers.FailTransport,
+	"responseStreamConnectionFailed": providers.FailTransport, "responseStreamDisconnected": providers.FailTransport,
+	"contextWindowExceeded": providers.FailModel, "modelNotFound": providers.FailModel, "cyberPolicy": providers.FailModel,
+	"misalignmentPolicyViolation": providers.FailModel, "sandboxError": providers.FailConfig,
+}
