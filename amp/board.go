@@ -127,12 +127,17 @@ func (b *Board) touch(e *Entry) *Task {
 	}
 	t.LastAt, t.LastSeq = e.At, e.Seq
 	if e.Kind != KindRefusal {
-		if t.Wrote == nil { // a snapshot leaves out what is empty
-			t.Wrote = map[Role]time.Time{}
-		}
-		t.Wrote[e.Role] = e.At
+		t.wrote(e.Role, e.At)
 	}
 	return t
+}
+
+// wrote notes that a role gave a sign of life.
+func (t *Task) wrote(role Role, at time.Time) {
+	if t.Wrote == nil { // a snapshot leaves out what is empty
+		t.Wrote = map[Role]time.Time{}
+	}
+	t.Wrote[role] = at
 }
 
 func splitTaskID(id TaskID) (year, n int, ok bool) {
@@ -221,6 +226,11 @@ func (b *Board) foldQuestion(e *Entry, q *Question) error {
 	t := b.touch(e)
 	if t == nil {
 		return fmt.Errorf("a question needs a task")
+	}
+	if q.Answer != nil {
+		t.Questions = slices.DeleteFunc(t.Questions, func(w QuestionState) bool { return w.QuestionID == q.QuestionID })
+		t.resumeDuty(e)
+		return nil
 	}
 	t.Questions = append(t.Questions, QuestionState{Question: *q, Seq: e.Seq, At: e.At})
 	return nil

@@ -1,6 +1,9 @@
 package amp
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // CommandName is what an admin decided.
 type CommandName string
@@ -113,4 +116,15 @@ type Budget struct {
 	// WallSec is the working time of all turns of the task, in seconds.
 	WallSec int `json:"wall_sec,omitzero"`
 	Turns   int `json:"turns,omitzero"`
+	// Tokens and CostUSD are of all turns of the task, as [Usage] counts them.
+	Tokens  int     `json:"tokens,omitzero"`
+	CostUSD float64 `json:"cost_usd,omitzero"`
+}
+
+// Or is the budget with the bounds of other where it has none itself.
+func (b Budget) Or(other Budget) Budget {
+	return Budget{
+		WallSec: cmp.Or(b.WallSec, other.WallSec), Turns: cmp.Or(b.Turns, other.Turns),
+		Tokens: cmp.Or(b.Tokens, other.Tokens), CostUSD: cmp.Or(b.CostUSD, other.CostUSD),
+	}
 }

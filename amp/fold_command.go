@@ -84,7 +84,7 @@ func (b *Board) carryOut(e *Entry, t *Task, c *Command, seq uint64) {
 	case Terminate:
 		t.terminate(e, c)
 	case Answer, RaiseLimit:
-		t.answer(c)
+		t.answer(e, c)
 	case Withdraw:
 		t.Waiting = slices.DeleteFunc(t.Waiting, func(w Waiting) bool { return w.Command.ID == c.Args.Withdraws })
 	case Revise, NoteCommand: // the plan entry of the same append carries a revision; a note is history
@@ -179,7 +179,7 @@ func (t *Task) terminate(e *Entry, c *Command) {
 	}
 }
 
-func (t *Task) answer(c *Command) {
+func (t *Task) answer(e *Entry, c *Command) {
 	if l := c.Args.Limits; l != nil {
 		if l.WallSec > 0 {
 			t.Limits.WallSec = l.WallSec
@@ -187,9 +187,42 @@ func (t *Task) answer(c *Command) {
 		if l.Turns > 0 {
 			t.Limits.Turns = l.Turns
 		}
+		if l.Tokens > 0 {
+			t.Limits.Tokens = l.Tokens
+		}
+		if l.CostUSD > 0 {
+			t.Limits.CostUSD = l.CostUSD
+		}
 		t.Questions = slices.DeleteFunc(t.Questions, func(q QuestionState) bool { return q.Type == QuestionBudget })
 	}
-	t.Questions = slices.DeleteFunc(t.Questions, func(q QuestionState) bool { return q.QuestionID == c.Args.Question })
+	i := slices.IndexFunc(t.Questions, func(q QuestionState) bool { return q.QuestionID == c.Args.Question })
+	if i < 0 {
+		return
+	}
+	q := t.Questions[i]
+	t.Questions = slices.Delete(slices.Clone(t.Questions), i, i+1)
+	switch q.Type {
+	case QuestionPermission:
+		if c.Args.Option == OptionAllowTask && q.Permission != nil && q.GrantSec > 0 {
+			t.Grants = slices.DeleteFunc(t.Grants, func(g Grant) bool { return !e.At.Before(g.Until) })
+			t.Grants = append(t.Grants, Grant{
+				Permission: *q.Permission, Until: e.At.Add(time.Duration(q.GrantSec) * time.Second), By: c.By, Seq: e.Seq,
+			})
+		}
+	case QuestionClarification:
+		answer := c.Note
+		if answer == "" {
+			answer = c.Args.Option
+		}
+		t.Reply = &Reply{Role: q.Role, Question: q.Request, Answer: answer, By: c.By}
+	case QuestionLimit:
+		t.Pauses = nil
+	case QuestionBudget:
+		if c.Args.Option == OptionToday {
+			t.PassDay = DayOf(e.At)
+		}
+	}
+	t.resumeDuty(e)
 }
 
 // resolve closes the escalation that the command names, or every open one of the task.

@@ -1,6 +1,9 @@
 package amp
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 func (t *Task) noteSession(u *Turn) {
 	if u.Session == "" {
@@ -10,6 +13,35 @@ func (t *Task) noteSession(u *Turn) {
 		t.Sessions = map[Role]string{}
 	}
 	t.Sessions[u.Role] = u.Session
+	if t.SessionOf == nil {
+		t.SessionOf = map[Role]string{}
+	}
+	t.SessionOf[u.Role] = u.Agent
+}
+
+// noteEnd keeps what the end of a turn says about its agent: questions of the turn wait no more, a limit pauses the agent.
+func (t *Task) noteEnd(u *Turn) {
+	t.Questions = slices.DeleteFunc(t.Questions, func(q QuestionState) bool {
+		return q.Type == QuestionPermission && q.TurnID == u.TurnID
+	})
+	i := slices.IndexFunc(t.Pauses, func(p AgentPause) bool { return p.Agent == u.Agent })
+	switch u.Outcome {
+	case TurnPaused:
+		if i < 0 {
+			i = len(t.Pauses)
+			t.Pauses = append(t.Pauses, AgentPause{Agent: u.Agent})
+		}
+		p := &t.Pauses[i]
+		p.Until, p.Why, p.Times = u.RetryAt, beginning(u.Text, maxWhy), p.Times+1
+	case TurnOK, TurnAsked:
+		if i >= 0 {
+			t.Pauses = slices.Delete(t.Pauses, i, i+1)
+		}
+		if t.Reply != nil && t.Reply.Role == u.Role && u.Outcome == TurnOK {
+			t.Reply = nil
+		}
+	case TurnFailed, TurnInvalid, TurnKilled, TurnTimeout, TurnLost:
+	}
 }
 
 func (b *Board) foldTurn(e *Entry, u *Turn) error {
@@ -43,10 +75,11 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 			return nil
 		}
 		t.Turn, t.LastTurn = nil, u.TurnID
+		t.noteEnd(u)
 		switch u.Outcome {
 		case TurnFailed, TurnInvalid, TurnTimeout:
 			t.Attempts++
-		case TurnOK, TurnKilled, TurnLost:
+		case TurnOK, TurnKilled, TurnLost, TurnAsked, TurnPaused:
 		}
 	}
 	return nil

@@ -256,8 +256,16 @@ type Task struct {
 	Doing *Waiting `json:"doing,omitzero"`
 	// Released is set when the worktree of the ended task is gone.
 	Released bool `json:"released,omitzero"`
-	// Sessions are the last sessions of the agents, by role.
-	Sessions map[Role]string `json:"sessions,omitzero"`
+	// Sessions are the last sessions of the agents, by role, and SessionOf whose they are.
+	Sessions  map[Role]string `json:"sessions,omitzero"`
+	SessionOf map[Role]string `json:"session_of,omitzero"`
+	// Grants are the permissions that the admin gave for a time; Reply is the last answer to a question of an agent, until that
+	// role's next turn ended well; Pauses are the agents at a limit.
+	Grants []Grant      `json:"grants,omitzero"`
+	Reply  *Reply       `json:"reply,omitzero"`
+	Pauses []AgentPause `json:"pauses,omitzero"`
+	// PassDay is the day in UTC, "2026-02-26", for which the admin let the task go on beyond the budget of a day.
+	PassDay string `json:"pass_day,omitzero"`
 	// Chain is how far the planning chain came, nil for a task that was not planned by one.
 	Chain *ChainState `json:"chain,omitzero"`
 	// Wrote is the time of the last entry of each role (AMP-170).
@@ -350,7 +358,19 @@ func (t *Task) Duty() (Role, time.Time) {
 	if w := t.Wrote[role]; w.After(since) {
 		since = w
 	}
+	for i := range t.Pauses { // an agent at its limit is not silent
+		if until := t.Pauses[i].Until; until != nil && until.After(since) {
+			since = *until
+		}
+	}
 	return role, since
+}
+
+// resumeDuty lets the time of silence of who owes work begin anew: it wrote nothing because it waited for an answer.
+func (t *Task) resumeDuty(e *Entry) {
+	if role, _ := t.Duty(); role != "" {
+		t.wrote(role, e.At)
+	}
 }
 
 // restarts are the commands after which agents may work on the task again, or its branch moves.

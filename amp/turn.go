@@ -1,5 +1,7 @@
 package amp
 
+import "time"
+
 // TurnEvent is what a turn entry records.
 type TurnEvent string
 
@@ -22,6 +24,9 @@ const (
 	TurnKilled  TurnOutcome = "killed"
 	TurnTimeout TurnOutcome = "timeout"
 	TurnLost    TurnOutcome = "lost"
+	// TurnAsked ended with a question to the admin, TurnPaused at a limit of the agent's: neither is a failed attempt.
+	TurnAsked  TurnOutcome = "asked"
+	TurnPaused TurnOutcome = "paused"
 )
 
 // Turn is the body of a turn entry: one event in one run of an agent.
@@ -48,6 +53,13 @@ type Turn struct {
 	TookMS  int64   `json:"took_ms,omitzero"`
 	Tokens  int     `json:"tokens,omitzero"`
 	CostUSD float64 `json:"cost_usd,omitzero"`
+	// Model is the model that the agent names; Failure the class of a turn that ended badly, such as rate or auth.
+	Model   string `json:"model,omitzero"`
+	Failure string `json:"failure,omitzero"`
+	// RetryAt is when the agent of a paused turn may be tried again; nil: when the admin says so.
+	RetryAt *time.Time `json:"retry_at,omitzero"`
+	// Answer is the SACP object that the turn answered with, its thought included.
+	Answer Raw `json:"answer,omitzero"`
 	// Log names the file with the turn's raw output.
 	Log string `json:"log,omitzero"`
 }

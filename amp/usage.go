@@ -61,6 +61,8 @@ type Outcomes struct {
 	Killed  int `json:"killed,omitzero"`
 	Timeout int `json:"timeout,omitzero"`
 	Lost    int `json:"lost,omitzero"`
+	Asked   int `json:"asked,omitzero"`
+	Paused  int `json:"paused,omitzero"`
 }
 
 // Plus is the sum of both.
@@ -68,6 +70,7 @@ func (o Outcomes) Plus(p Outcomes) Outcomes {
 	return Outcomes{
 		OK: o.OK + p.OK, Failed: o.Failed + p.Failed, Invalid: o.Invalid + p.Invalid, Killed: o.Killed + p.Killed,
 		Timeout: o.Timeout + p.Timeout, Lost: o.Lost + p.Lost,
+		Asked: o.Asked + p.Asked, Paused: o.Paused + p.Paused,
 	}
 }
 
@@ -83,6 +86,10 @@ func (o *Outcomes) count(how TurnOutcome) {
 		o.Timeout++
 	case TurnLost:
 		o.Lost++
+	case TurnAsked:
+		o.Asked++
+	case TurnPaused:
+		o.Paused++
 	default:
 		o.Failed++
 	}
@@ -125,7 +132,7 @@ type AgentUsage struct {
 
 // On is what the agent did on the day of at, in UTC.
 func (a *AgentUsage) On(at time.Time) DayUsage {
-	day := dayOf(at)
+	day := DayOf(at)
 	for i := len(a.Days) - 1; i >= 0; i-- {
 		if a.Days[i].Day == day {
 			return a.Days[i]
@@ -147,7 +154,8 @@ type HourFlow struct {
 // HourOf is the number of the hour of at in [HourFlow].
 func HourOf(at time.Time) int64 { return at.Unix() / 3600 }
 
-func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
+// DayOf is the day of at in UTC, as [DayUsage] names it.
+func DayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
 // UsageOf is what an agent did lately, nil when no turn of it has ended.
 func (b *Board) UsageOf(agent string) *AgentUsage {
@@ -186,7 +194,7 @@ func (b *Board) spend(e *Entry, u *Turn) {
 		i = b.usageAt(u.Agent)
 	}
 	a := &b.Usage[i]
-	a.Days = withDay(a.Days, dayOf(e.At), func(d *DayUsage) {
+	a.Days = withDay(a.Days, DayOf(e.At), func(d *DayUsage) {
 		d.Usage = d.Usage.Plus(what)
 		d.count(u.Outcome)
 	})

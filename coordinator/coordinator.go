@@ -63,6 +63,8 @@ type AgentConfig struct {
 	Roles  []amp.Role
 	Vendor string
 	Limits providers.Limits
+	// Fallback names the agents that take over while this one is at a limit, in order.
+	Fallback []string
 }
 
 // Config is what a coordinator needs. Zero numbers take the defaults in the comments.
@@ -81,6 +83,15 @@ type Config struct {
 	Attempts int
 	Policy   amp.Policy
 	Budget   amp.Budget
+	// DayBudget bounds the tokens and the cost of all turns of one day in UTC; its other fields are not read.
+	DayBudget amp.Budget
+	// Prices are what models cost, by the name that the agent reports; see [Config.price].
+	Prices map[string]providers.Price
+	// Permissions answer requests of agents before the admin is asked; AskTimeout is how long a request waits before silence is a no
+	// (30 min), GrantFor how long an answer "in this task" holds (1 h).
+	Permissions []amp.PermissionRule
+	AskTimeout  time.Duration
+	GrantFor    time.Duration
 	// Undo is the time in which a decision taken on a screen can be withdrawn (10 s).
 	Undo time.Duration
 	// Heartbeat is how long a role with an open duty may write nothing (30 min, AMP-170).
@@ -109,6 +120,8 @@ func (c *Config) defaults() {
 	def(&c.Heartbeat, 30*time.Minute)
 	def(&c.ProgressEvery, time.Minute)
 	def(&c.CITimeout, 30*time.Minute)
+	def(&c.AskTimeout, 30*time.Minute)
+	def(&c.GrantFor, time.Hour)
 	if c.Slots == 0 {
 		c.Slots = 4
 	}
@@ -138,6 +151,7 @@ type Coordinator struct {
 	// What follows belongs to the goroutine of Run.
 	board     *amp.Board
 	works     map[string]*work
+	asks      map[string]asked // by question id
 	live      map[string]*liveTurn
 	dirty     map[amp.TaskID]bool
 	queued    map[amp.TaskID]bool
@@ -157,13 +171,20 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 			return nil, fmt.Errorf("role %s: agent %q is not configured", role, name)
 		}
 	}
+	for name, a := range cfg.Agents {
+		for _, other := range a.Fallback {
+			if _, ok := cfg.Agents[other]; !ok {
+				return nil, fmt.Errorf("agent %s: its fallback %q is not configured", name, other)
+			}
+		}
+	}
 	board, err := ssot.Fold(ctx, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
 	c := &Coordinator{
 		cfg: cfg, board: board, inbox: make(chan request), closed: make(chan struct{}),
-		works: map[string]*work{}, live: map[string]*liveTurn{}, dirty: map[amp.TaskID]bool{},
+		works: map[string]*work{}, asks: map[string]asked{}, live: map[string]*liveTurn{}, dirty: map[amp.TaskID]bool{},
 		queued: map[amp.TaskID]bool{}, reserved: map[amp.TaskID]bool{}, deadlines: map[amp.TaskID]time.Time{},
 	}
 	c.hub.head = board.Head.Seq

@@ -159,6 +159,7 @@ func (c *Coordinator) commit(ctx context.Context, records []amp.Record) ([]ssot.
 		if err := c.board.Apply(a.Entry); err != nil {
 			return nil, err
 		}
+		c.answered(&a.Entry)
 		if a.Entry.TaskID != "" {
 			c.dirty[a.Entry.TaskID] = true
 		} else {

@@ -95,6 +95,9 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 			return nil
 		}
 	}
+	if r := c.expire(t, now); r != nil {
+		return r
+	}
 	if t.Status == amp.Suspended || t.Status == amp.Locked {
 		return nil
 	}
@@ -106,7 +109,7 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 			return c.redeliver(t, o, now)
 		}
 	}
-	if role, since := t.Duty(); role != "" && !now.Before(since.Add(c.cfg.Heartbeat)) {
+	if role, since := t.Duty(); role != "" && len(t.Questions) == 0 && !now.Before(since.Add(c.cfg.Heartbeat)) {
 		return []amp.Record{c.escalate(t, now, alarm{typ: amp.HeartbeatTimeout, from: amp.System, text: fmt.Sprintf(
 			"The %s of %s wrote nothing to the journal for %s. Suspended until you decide.", role, t.ID, c.cfg.Heartbeat)})}
 	}
@@ -175,34 +178,15 @@ func (c *Coordinator) deriveWork(ctx context.Context, t *amp.Task, now time.Time
 	if err != nil {
 		return []amp.Record{c.escalate(t, now, alarm{typ: amp.UnknownEscalation, text: err.Error()})}
 	}
+	if p := t.PauseOf(name, now); p != nil {
+		if name, agent = c.standIn(t, role, agent, now); name == "" {
+			return c.atLimit(t, role, p, now)
+		}
+	}
 	if c.slotFree(t) {
 		c.startTurn(ctx, t, role, name, agent, msgID)
 	}
 	return nil
-}
-
-// overBudget asks the admin when a bound of the task is reached: it pauses, it never kills.
-func (c *Coordinator) overBudget(t *amp.Task, now time.Time) []amp.Record {
-	turns, wall := c.cfg.Budget.Turns, c.cfg.Budget.WallSec
-	if t.Limits.Turns > 0 {
-		turns = t.Limits.Turns
-	}
-	if t.Limits.WallSec > 0 {
-		wall = t.Limits.WallSec
-	}
-	var text string
-	switch {
-	case turns > 0 && t.Spent.Turns >= turns:
-		text = fmt.Sprintf("%d of %d turns are used", t.Spent.Turns, turns)
-	case wall > 0 && t.Spent.WallSec >= wall:
-		text = fmt.Sprintf("%s of %s working time are used", seconds(t.Spent.WallSec), seconds(wall))
-	default:
-		return nil
-	}
-	return []amp.Record{c.record(amp.KindQuestion, t.ID, amp.Coordinator, actor, now, amp.Question{
-		QuestionID: c.cfg.NewID(), TaskID: t.ID, Type: amp.QuestionBudget, Request: text,
-		Options: []string{"raise_limit", "terminate"},
-	})}
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

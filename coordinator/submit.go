@@ -317,12 +317,20 @@ func (c *Coordinator) judgeContent(t *amp.Task, cmd *amp.Command) *amp.Problem {
 			return missing("args.executor", "a reassign names another executor or reviewer")
 		}
 	case amp.Answer:
-		if !slices.ContainsFunc(t.Questions, func(q amp.QuestionState) bool { return q.QuestionID == cmd.Args.Question }) {
-			return missing("args.question", "that question does not wait")
+		i := slices.IndexFunc(t.Questions, func(q amp.QuestionState) bool { return q.QuestionID == cmd.Args.Question })
+		if i < 0 {
+			return missing("args.question", "that question waits no more: it was answered, its time is over, or the turn that asked has ended")
+		}
+		q := &t.Questions[i]
+		switch {
+		case q.Type == amp.QuestionClarification && strings.TrimSpace(cmd.Note+cmd.Args.Option) == "":
+			return missing("note", "the agent waits for words")
+		case q.Type != amp.QuestionClarification && !slices.Contains(q.Options, cmd.Args.Option):
+			return missing("args.option", fmt.Sprintf("the answers are %s", strings.Join(q.Options, ", ")))
 		}
 	case amp.RaiseLimit:
-		if l := cmd.Args.Limits; l == nil || l.Turns <= 0 && l.WallSec <= 0 {
-			return missing("args.limits", "a new limit of turns or working time is needed")
+		if l := cmd.Args.Limits; l == nil || l.Turns <= 0 && l.WallSec <= 0 && l.Tokens <= 0 && l.CostUSD <= 0 {
+			return missing("args.limits", "a new limit of turns, working time, tokens or cost is needed")
 		}
 	case amp.Withdraw:
 		if !slices.ContainsFunc(t.Waiting, func(w amp.Waiting) bool { return w.Command.ID == cmd.Args.Withdraws }) {

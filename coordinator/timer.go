@@ -38,6 +38,16 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 	for _, w := range t.Waiting {
 		earliest(w.Due)
 	}
+	for i := range t.Questions {
+		if q := &t.Questions[i]; q.Expires != nil {
+			earliest(*q.Expires)
+		}
+	}
+	for i := range t.Pauses {
+		if until := t.Pauses[i].Until; until != nil && until.After(now) {
+			earliest(*until)
+		}
+	}
 	if t.Status == amp.Suspended || t.Status == amp.Locked {
 		return due
 	}
@@ -48,7 +58,7 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 			earliest(o.HalfTime())
 		}
 	}
-	if role, since := t.Duty(); role != "" {
+	if role, since := t.Duty(); role != "" && len(t.Questions) == 0 {
 		earliest(since.Add(c.cfg.Heartbeat))
 	}
 	return due

@@ -35,8 +35,14 @@ func (l *liveTurn) stop(why string) {
 func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role, name string, agent AgentConfig, msgID string) {
 	ws := t.Workspace()
 	turn := providers.Turn{
-		ID: c.cfg.NewID(), Task: t.ID, Role: role, Epoch: t.Epoch, Session: t.Sessions[role], Limits: agent.Limits,
+		ID: c.cfg.NewID(), Task: t.ID, Role: role, Epoch: t.Epoch, Limits: agent.Limits,
 		Home: filepath.Join(c.cfg.Home, "homes", string(t.ID), string(role)), Subtask: t.CurrentSubtask().SubtaskID,
+	}
+	if t.SessionOf[role] == name { // another agent knows nothing of it
+		turn.Session = t.Sessions[role]
+	}
+	if t.Reply != nil && t.Reply.Role == role {
+		turn.Reply = t.Reply
 	}
 	planning := planningContext(t)
 	if role == amp.Coordinator {
@@ -137,6 +143,7 @@ func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Ag
 		} else {
 			c.cfg.Logger.Error("the turn has no log", "turn", u.TurnID, "err", err)
 		}
+		turn.Ask = func(ctx context.Context, p providers.Permission) providers.Decision { return c.permit(ctx, l, p) }
 		out, err := agent.Run(ctx, turn, func(ev providers.Event) {
 			c.inbox <- request{task: u.TaskID, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }}
 		})

@@ -77,7 +77,12 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 	t := c.board.Task(l.TaskID)
 	u := l.Turn
 	u.Event, u.TookMS, u.Exit, u.Session = amp.TurnEnded, now.Sub(l.started).Milliseconds(), e.out.Exit, e.out.Session
-	u.Tokens, u.CostUSD, u.Text = e.out.Tokens, e.out.CostUSD, l.held
+	used := e.out.Usage
+	if te, ok := errors.AsType[*providers.TurnError](e.err); ok {
+		used, u.Failure = used.Plus(te.Usage), string(te.Failure)
+	}
+	u.Tokens, u.CostUSD, u.Model, u.Text = used.Tokens, c.cost(used), used.Model, l.held
+	u.Answer = spoken(e.out.Answer)
 	end := func(o amp.TurnOutcome, text string, more ...amp.Record) []amp.Record {
 		u.Outcome = o
 		if text != "" {
@@ -93,7 +98,13 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		return end(amp.TurnKilled, reason(l, "the turn was fenced"), kept...)
 	}
 	if e.err != nil {
-		return c.endedBadly(t, l, e, now, end)
+		return c.endedBadly(t, l, e, &u, now, end)
+	}
+	if e.out.Question != "" {
+		return end(amp.TurnAsked, "", c.record(amp.KindQuestion, t.ID, l.Role, l.Agent, now, amp.Question{
+			QuestionID: c.cfg.NewID(), TaskID: t.ID, Type: amp.QuestionClarification, TurnID: l.TurnID, Agent: l.Agent, Role: l.Role,
+			Request: e.out.Question, Options: []string{},
+		}))
 	}
 	records, problems := c.deliver(t, l, e, now)
 	if len(problems) > 0 {
@@ -104,6 +115,26 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		return end(amp.TurnInvalid, "the answer was refused: "+problems[0].String(), refusal)
 	}
 	return end(amp.TurnOK, "", records...)
+}
+
+// maxAnswer bounds the answer that the end of a turn keeps; of a longer one the data are left out, which stand in the message.
+const maxAnswer = 64 << 10
+
+// spoken is the agent's SACP object as the journal keeps it, nil when there is none.
+func spoken(answer json.RawMessage) amp.Raw {
+	if len(answer) <= maxAnswer && json.Valid(answer) {
+		return amp.Raw(answer)
+	}
+	var whole map[string]json.RawMessage
+	if json.Unmarshal(answer, &whole) != nil {
+		return nil
+	}
+	whole["data"] = json.RawMessage(`{}`)
+	short, err := json.Marshal(whole)
+	if err != nil || len(short) > maxAnswer {
+		return nil
+	}
+	return short
 }
 
 func answerOf(r amp.Role) string {
@@ -124,7 +155,7 @@ func reason(l *liveTurn, otherwise string) string {
 	return otherwise
 }
 
-func (c *Coordinator) endedBadly(t *amp.Task, l *liveTurn, e ending, now time.Time, end func(amp.TurnOutcome, string, ...amp.Record) []amp.Record) []amp.Record {
+func (c *Coordinator) endedBadly(t *amp.Task, l *liveTurn, e ending, u *amp.Turn, now time.Time, end func(amp.TurnOutcome, string, ...amp.Record) []amp.Record) []amp.Record {
 	if why := l.why.Load(); why != nil {
 		return end(amp.TurnKilled, *why)
 	}
@@ -143,7 +174,11 @@ func (c *Coordinator) endedBadly(t *amp.Task, l *liveTurn, e ending, now time.Ti
 			outcome = amp.TurnTimeout
 		case providers.FailKilled:
 			outcome = amp.TurnLost
-		case providers.FailConfig, providers.FailCrashed, providers.FailOutput, providers.FailRefused:
+		default:
+			if te.Failure.Pauses() {
+				u.RetryAt = retryAt(t, l.Agent, te, now)
+				return end(amp.TurnPaused, te.Text, more...)
+			}
 		}
 		if te.Tail != "" {
 			text += ": " + te.Tail

@@ -140,7 +140,7 @@ func pathsClaim(allowed []string, whole []change) amp.Claim {
 		return c
 	}
 	outside := slices.DeleteFunc(paths(whole), func(p string) bool {
-		return slices.ContainsFunc(allowed, func(pattern string) bool { return MatchPath(pattern, p) })
+		return slices.ContainsFunc(allowed, func(pattern string) bool { return amp.MatchPath(pattern, p) })
 	})
 	if len(outside) > 0 {
 		c.Finding, c.Found = amp.Refuted, "outside the plan: "+list(outside)

@@ -168,7 +168,7 @@ func (g *Git) Diff(ctx context.Context, w amp.Workspace, from, to string, how am
 			Path: strings.ToValidUTF8(c.path, "\uFFFD"), From: strings.ToValidUTF8(c.from, "\uFFFD"),
 			Added: c.added, Removed: c.removed, Binary: c.binary,
 		}
-		f.Planned = planned(w, c.path) && (c.status != 'R' || planned(w, c.from))
+		f.Planned = amp.PathAllowed(w.AllowedPaths, c.path) && (c.status != 'R' || amp.PathAllowed(w.AllowedPaths, c.from))
 		d.Files = append(d.Files, f)
 	}
 	d.MoreFiles = len(all) - len(d.Files)
@@ -176,11 +176,6 @@ func (g *Git) Diff(ctx context.Context, w amp.Workspace, from, to string, how am
 		return d, fmt.Errorf("show a diff of %s: %w", w.TaskID, err)
 	}
 	return d, nil
-}
-
-// planned reports whether the plan lets a file change.
-func planned(w amp.Workspace, file string) bool {
-	return len(w.AllowedPaths) == 0 || slices.ContainsFunc(w.AllowedPaths, func(p string) bool { return MatchPath(p, file) })
 }
 
 // diffText is the unified diff, bounded for each file and in all.

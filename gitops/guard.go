@@ -136,7 +136,7 @@ func protected(name, def string, patterns, remotes []string) bool {
 		return true
 	}
 	return slices.ContainsFunc(patterns, func(p string) bool {
-		return MatchPath(strings.ToLower(strings.TrimPrefix(strings.TrimSpace(p), "refs/heads/")), name)
+		return amp.MatchPath(strings.ToLower(strings.TrimPrefix(strings.TrimSpace(p), "refs/heads/")), name)
 	})
 }
 

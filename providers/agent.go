@@ -35,7 +35,9 @@ type Turn struct {
 	Subtask string
 	// Session continues an earlier turn's session when the agent can.
 	Session string
-	Limits  Limits
+	// Reply is the admin's answer to the question that the last turn in this role ended with, nil when there was none.
+	Reply  *amp.Reply
+	Limits Limits
 	// Prompt, when it is not nil, is asked instead of Message, without any of the protocol's own words; Outcome.Text is the answer and
 	// Outcome.Final stays empty. The steps of a planning chain are such turns.
 	Prompt *Prompt

@@ -1,5 +1,7 @@
 package providers
 
+import "arbiter/amp"
+
 // Prompt is a text for a model.
 type Prompt struct {
 	// System is the standing instruction, Text what is asked. Both are sent as they are.
@@ -10,32 +12,20 @@ type Prompt struct {
 	Schema []byte
 }
 
-// PermissionType is what an agent asks to do.
-type PermissionType string
+// PermissionType is what an agent asks to do; the rest are its values.
+type PermissionType = amp.PermissionType
 
-// The types of permission.
+// The types of permission, see [amp.PermissionType].
 const (
-	PermitRun   PermissionType = "run"   // run a command
-	PermitWrite PermissionType = "write" // change files
-	PermitRead  PermissionType = "read"  // read files
-	PermitFetch PermissionType = "fetch" // reach something over the network
-	PermitTool  PermissionType = "tool"  // call another tool
+	PermitRun   = amp.PermitRun
+	PermitWrite = amp.PermitWrite
+	PermitRead  = amp.PermitRead
+	PermitFetch = amp.PermitFetch
+	PermitTool  = amp.PermitTool
 )
 
 // Permission is one request of an agent, verbatim and untrusted.
-type Permission struct {
-	Type PermissionType
-	// Tool is the agent's own name of the tool.
-	Tool string
-	// Command is the exact command line of PermitRun.
-	Command string
-	// Paths are the files that it names, as it names them: relative ones are relative to Dir.
-	Paths []string
-	Dir   string
-	// Request is all that the agent said, as JSON or text; Reason is the agent's own.
-	Request string
-	Reason  string
-}
+type Permission = amp.Permission
 
 // Decision is the answer to a request. It holds once: an agent that asks again is asked again.
 type Decision struct {

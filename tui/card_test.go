@@ -239,11 +239,11 @@ func TestHeld_partial(t *testing.T) {
 
 func TestQuestion(t *testing.T) {
 	t.Parallel()
-	for key, option := range map[string]string{"A": "allow once", "R": "deny", "1": "allow once", "2": "deny"} {
+	for key, option := range map[string]string{"A": "allow once", "R": "deny", "1": "allow once", "2": "allow in this task", "3": "deny"} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
 			s, story := onCard(t, questionStory)
-			s.Shows("│ «go generate ./...»", "codex waits")
+			s.Shows("│ «go generate ./...»", "codex waits", "with its tool shell", "«it writes the mocks»", "may change", "exactly this request, for 1 h")
 			q := s.script.Task(story.ID).Questions[0].QuestionID
 			s.Press(key).Shows("with «"+option+"»?", "acts at once, no undo")
 			s.arm()

@@ -169,6 +169,12 @@ func raises(t *amp.Task, l *amp.Budget) []string {
 	if l != nil && l.WallSec > 0 {
 		out = append(out, fmt.Sprintf("allow %s of work in all, %s is used", span(l.WallSec), span(t.Spent.WallSec)))
 	}
+	if l != nil && l.Tokens > 0 {
+		out = append(out, fmt.Sprintf("allow %s in all, %s are used", tokens(l.Tokens), tokens(t.Usage.Tokens)))
+	}
+	if l != nil && l.CostUSD > 0 {
+		out = append(out, fmt.Sprintf("allow %s in all, %s is spent", dollars(l.CostUSD), dollars(t.Usage.CostUSD)))
+	}
 	return append(out, "let the task go on")
 }
 
@@ -304,6 +310,12 @@ func budgetOf(b amp.Budget) string {
 	}
 	if b.WallSec > 0 {
 		parts = append(parts, span(b.WallSec))
+	}
+	if b.Tokens > 0 {
+		parts = append(parts, tokens(b.Tokens))
+	}
+	if b.CostUSD > 0 {
+		parts = append(parts, dollars(b.CostUSD))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -51,7 +51,7 @@ func TestExport_everyForm(t *testing.T) {
 	s.as("txt").WaitFor("✓ arbiter-tasks-20260226-143207.txt: 16 rows, ")
 	text := exported(t, dir, "*.txt")
 	for _, want := range []string{
-		"arbiter: tasks\nquery: order work\nexported: 2026-02-26T14:32:07Z, journal head #193 97b64cd3, by mira\n",
+		"arbiter: tasks\nquery: order work\nexported: 2026-02-26T14:32:07Z, journal head #193 4827b1bc, by mira\n",
 		"\nTASK        STATUS ", "\nT-2026-001  ", "\nT-2026-016  ", "Watch breathing timer",
 	} {
 		if !strings.Contains(text, want) {

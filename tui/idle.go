@@ -61,10 +61,10 @@ func (e *env) idle(n *need, t *amp.Task) string {
 func (e *env) stands(n *need, t *amp.Task) string {
 	switch n.Kind {
 	case NeedQuestion:
-		if q := questionOf(n, t); q != nil && q.Expires != nil {
-			return "the request lapses at " + e.Clock(*q.Expires) + " without a yes"
+		if q := questionOf(n, t); q != nil {
+			return e.lapses(q)
 		}
-		return "the turn waits for you: nothing is allowed by silence"
+		return ""
 	case NeedFailed:
 		return "the decision stays undone; the task stays " + statusWord(t.Status)
 	case NeedEscalation:
@@ -98,6 +98,11 @@ func (e *env) itself(t *amp.Task) string {
 	for _, w := range t.Waiting {
 		earliest(w.Due, fmt.Sprintf("%s by %s runs", w.Command.Command, cmp.Or(w.Command.By, "somebody")))
 	}
+	for i := range t.Pauses {
+		if p := &t.Pauses[i]; p.Until != nil && p.Until.After(e.Now) {
+			earliest(*p.Until, p.Agent+" is tried again")
+		}
+	}
 	if t.Status != amp.Suspended && t.Status != amp.Locked && !t.Status.Ended() {
 		for i := range t.Open {
 			o := &t.Open[i]
@@ -106,7 +111,7 @@ func (e *env) itself(t *amp.Task) string {
 			}
 			earliest(o.Deadline(), "ack_timeout suspends the task")
 		}
-		if role, since := t.Duty(); role != "" {
+		if role, since := t.Duty(); role != "" && len(t.Questions) == 0 { // who waits for an answer is not silent
 			earliest(since.Add(e.heartbeat()), "heartbeat_timeout suspends the task")
 		}
 	}

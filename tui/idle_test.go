@@ -21,7 +21,7 @@ func TestIdle(t *testing.T) {
 		"a plan":               {func(s *tuitest.Script) *tuitest.Story { return s.NewTask("x").Propose() }, "stays awaiting until decided: no turn, cost, commit or merge"},
 		"locked":               {lockedStory, "stays locked until decided: no turn, cost, merge; branch at 7d20c4e"},
 		"held":                 {heldStory, "stays held until decided: no turn, cost, merge; branch at 7d20c4e"},
-		"a question of a turn": {questionStory, "the turn waits for you: nothing is allowed by silence; heartbeat_timeout suspends the task at 14:20:00"},
+		"a question of a turn": {questionStory, "at 14:30:00 silence becomes a no, and the turn goes on without it"},
 		"a message that is not acknowledged": {
 			func(s *tuitest.Script) *tuitest.Story { return s.NewTask("x").Propose().Approve().Dispatch() },
 			"task_dispatch is delivered again at 14:02:30",

@@ -231,7 +231,14 @@ func (p *plain) tellQuestion(n *need, t *amp.Task) {
 	if who == "" {
 		who = "the coordinator"
 	}
-	p.quote(capital(who)+" asks:", q.Request, 0)
+	if q.Permission != nil {
+		p.tellPermission(who, q, t)
+	} else {
+		p.quote(capital(who)+" asks:", q.Request, 0)
+		if q.Why != "" {
+			p.say("The way out: %s.", q.Why)
+		}
+	}
 	if t.Turn != nil && t.Turn.Dir != "" {
 		p.say("Its turn runs in the folder %s.", quoted(t.Turn.Dir))
 	}

@@ -271,14 +271,14 @@ func TestPlain_question(t *testing.T) {
 		task.Propose().Approve().Dispatch().Ack(amp.TaskDispatch).Asks("go generate ./...")
 	})
 	talking(t, "question-allow", asks, func(k *talk) {
-		k.says("3", "1").hears("Codex asks: «go generate ./...»", "nothing is allowed by silence")
+		k.says("3", "1").hears("Codex asks to run: «go generate ./...»", "With its tool «shell».", "silence is never a yes", "may change")
 		k.says("1").hears("Answer T-2026-001 with «allow once»?", "It acts at once, no undo.").says("", "yes").sent("answer")
 		if c := lastSent(k); c.Args.Option != "allow once" || c.Args.Undo {
 			t.Errorf("command = %+v", c)
 		}
 	})
 	talking(t, "question-deny", asks, func(k *talk) {
-		k.says("3", "1", "2", "Not in this worktree.", "yes").sent("answer")
+		k.says("3", "1", "3", "Not in this worktree.", "yes").sent("answer")
 		if c := lastSent(k); c.Args.Option != "deny" || c.Note != "Not in this worktree." {
 			t.Errorf("command = %+v", c)
 		}

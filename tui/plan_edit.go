@@ -104,7 +104,7 @@ func judgePlanText(p *amp.Plan, text []byte) error {
 		return &planError{What: "a plan needs a subtask"}
 	case len(p.AcceptanceCriteria) == 0:
 		return fail("acceptance_criteria", 1, "a plan needs a criterion")
-	case p.Budget.Turns < 0 || p.Budget.WallSec < 0:
+	case min(p.Budget.Turns, p.Budget.WallSec, p.Budget.Tokens) < 0 || p.Budget.CostUSD < 0:
 		return fail("[budget]", 1, "a budget is not negative")
 	}
 	for i, c := range p.AcceptanceCriteria {

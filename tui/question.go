@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"arbiter/amp"
-	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
 
@@ -69,12 +68,15 @@ func (e *env) questionOptions(n *need, t *amp.Task) []option {
 	if q == nil {
 		return nil
 	}
-	if q.Type == amp.QuestionBudget {
+	switch {
+	case q.Type == amp.QuestionBudget && !slices.Contains(q.Options, amp.OptionToday):
 		return e.budgetOptions(q, t)
+	case q.Type == amp.QuestionLimit:
+		return e.limitOptions(q, t)
 	}
 	var out []option
 	for _, text := range q.Options {
-		o := option{Text: text, note: "acts at once", prop: answer(q, t, text), off: e.Off()}
+		o := option{Text: text, note: permissionNote(q, text), prop: answer(q, t, text), off: e.Off()}
 		if lasting(text) {
 			o.off = "a lasting permission is not given from here"
 		}
@@ -83,7 +85,7 @@ func (e *env) questionOptions(n *need, t *amp.Task) []option {
 	return out
 }
 
-// budgetOptions are three steps up of the bound that was reached, the other bound, and the end.
+// budgetOptions are three steps up of the bound that was reached, another bound, and the end.
 func (e *env) budgetOptions(q *amp.QuestionState, t *amp.Task) []option {
 	raise := func(b amp.Budget, text string) option {
 		return e.way(text, proposal{Command: amp.RaiseLimit, TaskID: t.ID, Args: amp.Args{Question: q.QuestionID, Limits: &b}})
@@ -96,9 +98,20 @@ func (e *env) budgetOptions(q *amp.QuestionState, t *amp.Task) []option {
 		sec := t.Spent.WallSec + h*3600
 		wall = append(wall, raise(amp.Budget{WallSec: sec}, fmt.Sprintf("%d h more of work: %s in all", h, span(sec))))
 	}
+	var more, cost []option
+	for _, n := range []int{2, 3, 5} { // times what is used
+		more = append(more, raise(amp.Budget{Tokens: n * t.Usage.Tokens}, fmt.Sprintf("%d times what is used: %s in all", n, tokens(n*t.Usage.Tokens))))
+		sum := float64(n) * t.Usage.CostUSD
+		cost = append(cost, raise(amp.Budget{CostUSD: sum}, fmt.Sprintf("%d times what is spent: %s in all", n, dollars(sum))))
+	}
 	out := append(turns, wall[0])
-	if strings.Contains(q.Request, "working time") { // the coordinator's own sentence
+	switch { // by the coordinator's own sentence
+	case strings.Contains(q.Request, "working time"):
 		out = append(wall, turns[1])
+	case strings.Contains(q.Request, " tokens "):
+		out = more
+	case strings.Contains(q.Request, " cost "):
+		out = cost
 	}
 	return append(out, e.way("Stop the task", proposal{Command: amp.Terminate, TaskID: t.ID}))
 }
@@ -114,7 +127,14 @@ func (e *env) drawQuestion(c *column, n *need, t *amp.Task) {
 		who = "the coordinator"
 	}
 	c.Rule(fmt.Sprintf("Question: %s  %s", q.Type, ui.Safe(titleOf(t))), ui.Safe(who)+" waits")
-	c.Quote(2, q.Request, 0)
+	if q.Type == amp.QuestionPermission {
+		e.drawPermission(c, q, t)
+	} else {
+		c.Quote(2, q.Request, 0)
+		if q.Why != "" {
+			c.Field(9, "way out", ui.Safe(q.Why))
+		}
+	}
 	where := "turn " + ui.Safe(q.TurnID)
 	if t.Turn != nil && t.Turn.Dir != "" {
 		where += " in " + ui.Safe(t.Turn.Dir)
@@ -123,13 +143,7 @@ func (e *env) drawQuestion(c *column, n *need, t *amp.Task) {
 		c.Field(9, "asked in", where)
 	}
 	if q.Expires != nil {
-		e.Tick()
-		left := q.Expires.Sub(e.Now)
-		text := "in " + ui.Clock(left) + ": silence is never a yes"
-		if left <= 0 {
-			text = ui.Late(-left) + ": silence is never a yes"
-		}
-		c.Field(9, "expires", e.Theme.S(theme.Time, text))
+		c.Field(9, "expires", e.expiry(*q.Expires))
 	}
 	spent := plural(t.Spent.Turns, "turn") + ", " + span(t.Spent.WallSec) + " of work so far"
 	if b := budgetOf(t.Limits); b != "" {

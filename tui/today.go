@@ -135,16 +135,10 @@ func part(used, of int) float64 {
 
 // bounds are what a task may use: its own limits, else those of the configuration. Zero is no bound.
 func (e *env) bounds(t *amp.Task) amp.Budget {
-	l := t.Limits
-	if e.State != nil {
-		if l.Turns == 0 {
-			l.Turns = e.State.Budget.Turns
-		}
-		if l.WallSec == 0 {
-			l.WallSec = e.State.Budget.WallSec
-		}
+	if e.State == nil {
+		return t.Limits
 	}
-	return l
+	return t.Limits.Or(e.State.Budget)
 }
 
 // spent is what a task used of what it may, in words.
@@ -158,8 +152,11 @@ func (e *env) spent(t *amp.Task) string {
 	if l.WallSec > 0 {
 		text += " of " + ui.Clock(time.Duration(l.WallSec)*time.Second)
 	}
-	if t.Usage.CostUSD > 0 {
+	if t.Usage.CostUSD > 0 || l.CostUSD > 0 {
 		text += " · " + dollars(t.Usage.CostUSD)
+	}
+	if l.CostUSD > 0 {
+		text += " of " + dollars(l.CostUSD)
 	}
 	if t.Usage.Tokens > 0 {
 		text += " · " + tokens(t.Usage.Tokens)

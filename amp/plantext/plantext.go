@@ -43,6 +43,9 @@ type Subtask struct {
 type Budget struct {
 	Wall  string `toml:"wall"`
 	Turns int    `toml:"turns"`
+	// Tokens and Cost are of all turns together, Cost in US dollars.
+	Tokens int     `toml:"tokens"`
+	Cost   float64 `toml:"cost"`
 }
 
 // Of is the text of a plan. Its lists are never nil, so that an editor shows every field.
@@ -52,7 +55,7 @@ func Of(p *amp.Plan) Text {
 		BaseCommit: p.BaseCommit, RiskLevel: string(p.RiskLevel), Executor: p.Executor, Reviewer: p.Reviewer,
 		AllowedPaths: listed(p.AllowedPaths), ForbiddenActions: listed(p.ForbiddenActions),
 		AcceptanceCriteria: listed(p.AcceptanceCriteria), Checks: listed(p.Checks), Description: p.Description,
-		Budget: Budget{Turns: p.Budget.Turns}, TechConstraints: p.TechConstraints, Subtasks: []Subtask{},
+		Budget: Budget{Turns: p.Budget.Turns, Tokens: p.Budget.Tokens, Cost: p.Budget.CostUSD}, TechConstraints: p.TechConstraints, Subtasks: []Subtask{},
 	}
 	if t.TechConstraints == nil {
 		t.TechConstraints = map[string]any{}
@@ -88,7 +91,7 @@ func (t *Text) Plan() (*amp.Plan, error) {
 		Title: t.Title, Wish: t.Wish, Reasons: t.Reasons, Description: t.Description, Repo: t.Repo, Branch: t.Branch,
 		BaseBranch: t.BaseBranch, BaseCommit: t.BaseCommit, RiskLevel: amp.RiskLevel(t.RiskLevel), Executor: t.Executor,
 		Reviewer: t.Reviewer, AllowedPaths: t.AllowedPaths, ForbiddenActions: t.ForbiddenActions,
-		AcceptanceCriteria: t.AcceptanceCriteria, Checks: t.Checks, Budget: amp.Budget{Turns: t.Budget.Turns},
+		AcceptanceCriteria: t.AcceptanceCriteria, Checks: t.Checks, Budget: amp.Budget{Turns: t.Budget.Turns, Tokens: t.Budget.Tokens, CostUSD: t.Budget.Cost},
 	}
 	if len(t.TechConstraints) > 0 {
 		p.TechConstraints = t.TechConstraints

@@ -24,8 +24,12 @@ type config struct {
 	Planning planningConfig `toml:"planning"`
 	Policy   policyConfig   `toml:"policy"`
 	Budget   budgetConfig   `toml:"budget"`
-	Repo     repoConfig     `toml:"repo"`
-	TUI      tuiConfig      `toml:"tui"`
+	// Prices are what a million tokens of a model cost in US dollars, by the model's name; one that ends in * is a beginning.
+	Prices map[string]priceConfig `toml:"prices"`
+	// Permissions answer what agents ask, in their order, before the admin is asked.
+	Permissions []permissionConfig `toml:"permissions"`
+	Repo        repoConfig         `toml:"repo"`
+	TUI         tuiConfig          `toml:"tui"`
 }
 
 // agentConfig is one agent.
@@ -38,7 +42,9 @@ type agentConfig struct {
 	// Roles are what it may be; empty allows every role.
 	Roles []string `toml:"roles"`
 	// Acks says who acknowledges messages for a command: "agent" itself, or Arbiter as soon as the program runs ("auto").
-	Acks string            `toml:"acks"`
+	Acks string `toml:"acks"`
+	// Asks leaves a command's standard input open: it may ask for permissions and reads the decisions there.
+	Asks bool              `toml:"asks"`
 	Env  map[string]string `toml:"env"`
 	// Pass names variables of the coordinator's environment that the program may see besides the harmless ones.
 	Pass    []string `toml:"pass"`
@@ -57,6 +63,8 @@ type agentConfig struct {
 	Schema        string `toml:"schema"`
 	ContextTokens int    `toml:"context_tokens"`
 	MaxTokens     int    `toml:"max_tokens"`
+	// Fallback names agents that take over while this one is at a limit: no key, nothing left, too many requests.
+	Fallback []string `toml:"fallback"`
 }
 
 type rolesConfig struct {
@@ -76,12 +84,25 @@ type policyConfig struct {
 	Slots         int                 `toml:"slots"`
 	Attempts      int                 `toml:"attempts"`
 	AckTimeouts   map[string]duration `toml:"ack_timeouts"`
+	// AskTimeout is how long a permission request waits before silence is a no, Grant how long "allow in this task" holds.
+	AskTimeout duration `toml:"ask_timeout"`
+	Grant      duration `toml:"grant"`
 }
 
 type budgetConfig struct {
 	// Wall is the working time of all turns of a task, Turns how many there may be.
 	Wall  duration `toml:"wall"`
 	Turns int      `toml:"turns"`
+	// Tokens and Cost (US dollars) are of all turns of a task.
+	Tokens int     `toml:"tokens"`
+	Cost   float64 `toml:"cost"`
+	// Day bounds what all tasks take on one day in UTC.
+	Day dayConfig `toml:"day"`
+}
+
+type dayConfig struct {
+	Tokens int     `toml:"tokens"`
+	Cost   float64 `toml:"cost"`
 }
 
 type repoConfig struct {
@@ -221,8 +242,23 @@ func (c *config) validate() error {
 			bad("policy.ack_timeouts.%s: a message of that type has no ACK timeout", typ)
 		}
 	}
-	if c.Budget.Turns < 0 {
-		bad("budget.turns is negative")
+	if b := c.Budget; b.Turns < 0 || b.Tokens < 0 || b.Cost < 0 || b.Day.Tokens < 0 || b.Day.Cost < 0 {
+		bad("budget: a bound is negative")
+	}
+	for _, name := range sortedKeys(c.Agents) {
+		for _, other := range c.Agents[name].Fallback {
+			if _, ok := c.Agents[other]; !ok || other == name {
+				bad("agents.%s.fallback: %q is not another configured agent", name, other)
+			}
+		}
+	}
+	for _, name := range sortedKeys(c.Prices) {
+		if p := prices(c.Prices)[name]; min(p.Input, p.Cached, p.CacheWrite, p.Output) < 0 {
+			bad("prices.%s: a price is negative", name)
+		}
+	}
+	for i := range c.Permissions {
+		c.Permissions[i].validate(i, bad)
 	}
 	if err := c.Repo.validate(); err != nil {
 		errs = append(errs, err)
@@ -321,7 +357,7 @@ func (p policyConfig) policy() amp.Policy {
 }
 
 func (b budgetConfig) budget() amp.Budget {
-	return amp.Budget{WallSec: int(time.Duration(b.Wall).Seconds()), Turns: b.Turns}
+	return amp.Budget{WallSec: int(time.Duration(b.Wall).Seconds()), Turns: b.Turns, Tokens: b.Tokens, CostUSD: b.Cost}
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -115,7 +115,7 @@ func (a *app) printPlan(p *amp.Plan) {
 		t.add("agents", strings.TrimSpace("executor "+orDash(p.Executor)+", reviewer "+orDash(p.Reviewer)))
 	}
 	if b := p.Budget; b != (amp.Budget{}) {
-		t.add("budget", fmt.Sprintf("%s turns, %s of work", orDash(count(b.Turns)), orDash(seconds(b.WallSec))))
+		t.add("budget", budgetText(b))
 	}
 	if p.TwoAdmins() {
 		t.add("admins", "two must approve who are not "+p.Author)

@@ -52,22 +52,25 @@ func questionOf(t *amp.Task, id string) (*amp.QuestionState, error) {
 }
 
 func newRaiseLimit(a *app) *cobra.Command {
-	d, turns, wall := &decision{}, 0, time.Duration(0)
+	d, limits, wall := &decision{}, amp.Budget{}, time.Duration(0)
 	c := &cobra.Command{
-		Use: "raise-limit TASK [--turns N] [--wall DURATION]", Short: "Give a task more turns or more working time", Args: takes("a TASK"),
+		Use: "raise-limit TASK [--turns N] [--wall DURATION] [--tokens N] [--cost USD]", Short: "Give a task more turns, working time, tokens or money", Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
-			if turns < 0 || wall < 0 || turns == 0 && wall < time.Second {
-				return usage("raise-limit needs --turns or --wall, above zero").then("As: arbiter raise-limit TASK --turns 30 --wall 4h")
+			limits.WallSec = int(wall.Seconds())
+			if min(limits.Turns, limits.WallSec, limits.Tokens) < 0 || limits.CostUSD < 0 || limits == (amp.Budget{}) {
+				return usage("raise-limit needs --turns, --wall, --tokens or --cost, above zero").then("As: arbiter raise-limit TASK --turns 30 --wall 4h")
 			}
 			k, t, err := a.open(c.Context(), args[0], amp.RaiseLimit)
 			if err != nil {
 				return err
 			}
-			return k.submit(c.Context(), t, amp.RaiseLimit, d, amp.Args{Limits: &amp.Budget{Turns: turns, WallSec: int(wall.Seconds())}})
+			return k.submit(c.Context(), t, amp.RaiseLimit, d, amp.Args{Limits: &limits})
 		}),
 	}
 	d.flags(c)
-	c.Flags().IntVar(&turns, "turns", 0, "how many turns the task may have in all")
+	c.Flags().IntVar(&limits.Turns, "turns", 0, "how many turns the task may have in all")
+	c.Flags().IntVar(&limits.Tokens, "tokens", 0, "how many tokens all turns together may take")
+	c.Flags().Float64Var(&limits.CostUSD, "cost", 0, "how much all turns together may cost, in US dollars")
 	c.Flags().DurationVar(&wall, "wall", 0, "how much working time all turns together may take")
 	return c
 }

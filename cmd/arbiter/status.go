@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +34,9 @@ type statusReport struct {
 	Stopped     *amp.Stop             `json:"stopped,omitzero"`
 	Tasks       map[amp.Status]int    `json:"tasks"`
 	Refusals    int                   `json:"refusals"`
-	Waits       []waiting             `json:"waits"`
+	// Today is what all agents took on this day in UTC.
+	Today amp.Usage `json:"today"`
+	Waits []waiting `json:"waits"`
 }
 
 // waiting is one thing that waits for a person.
@@ -61,7 +64,7 @@ func (a *app) status(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.Head, r.Stopped, r.Refusals = b.Head, b.Stopped, b.Refusals
+		r.Head, r.Stopped, r.Refusals, r.Today = b.Head, b.Stopped, b.Refusals, b.UsedOn(time.Now())
 		for _, id := range b.Order {
 			t := b.Task(id)
 			r.Tasks[t.Status]++
@@ -110,6 +113,7 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 		counts = []string{`none yet; arbiter task new "what you want done"`}
 	}
 	t.add("tasks", strings.Join(counts, ", "))
+	t.add("used today", usageText(r.Today))
 	t.print(a)
 	if len(r.Waits) == 0 {
 		a.out("\nNothing waits for you.\n")
@@ -140,8 +144,8 @@ func waitsFor(t *amp.Task) []waiting {
 	}
 	for _, q := range t.Questions {
 		next := fmt.Sprintf("arbiter answer %s --question %s --option …", t.ID, q.QuestionID)
-		if q.Type == amp.QuestionBudget {
-			next = fmt.Sprintf("arbiter raise-limit %s --turns … --wall …", t.ID)
+		if q.Type == amp.QuestionBudget && !slices.Contains(q.Options, amp.OptionToday) {
+			next = fmt.Sprintf("arbiter raise-limit %s --turns … --wall … --tokens … --cost …", t.ID)
 		}
 		add(q.At, fmt.Sprintf("%s question: %s", q.Type, q.Request), next)
 	}

@@ -172,6 +172,23 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 		r.add("  approved", fmt.Sprintf("by %s, entry %d; waits for a second admin who is not %s", first.By, first.Seq, t.NotBy()))
 	}
 	r.add("  rounds", fmt.Sprintf("%d, rejected %d of %d before the lock, %d in all", t.Round, t.RejectCount, t.LockAt(), t.RejectTotal))
+	r.add("  used", usageText(t.Usage))
+	if b := budgetText(t.Limits); b != "" {
+		r.add("  bound to", b)
+	}
+	for i := range t.Pauses {
+		p := &t.Pauses[i]
+		when := "when you say so"
+		if p.Until != nil {
+			when = "at " + p.Until.Local().Format(time.TimeOnly)
+		}
+		r.add("  at a limit", fmt.Sprintf("%s, tried again %s: %s", p.Agent, when, p.Why))
+	}
+	for i := range t.Grants {
+		if g := &t.Grants[i]; now.Before(g.Until) {
+			r.add("  granted", fmt.Sprintf("%s until %s by %s", g.Permission.Text(), g.Until.Local().Format(time.TimeOnly), g.By))
+		}
+	}
 	if t.Commit != "" {
 		r.add("  commit", t.Commit)
 	}

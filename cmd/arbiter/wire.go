@@ -44,6 +44,8 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 	return coordinator.New(ctx, coordinator.Config{
 		Log: log, Git: &repoGuard{Git: git}, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
 		Attempts: c.Policy.Attempts, Policy: c.Policy.policy(),
+		DayBudget: amp.Budget{Tokens: c.Budget.Day.Tokens, CostUSD: c.Budget.Day.Cost}, Prices: prices(c.Prices),
+		Permissions: permissionRules(c.Permissions), AskTimeout: time.Duration(c.Policy.AskTimeout), GrantFor: time.Duration(c.Policy.Grant),
 		Budget: c.Budget.budget(), Undo: time.Duration(c.Policy.Undo), Heartbeat: time.Duration(c.Policy.Heartbeat),
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
@@ -78,7 +80,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 			Silence: time.Duration(g.Silence), Total: time.Duration(g.Total), Grace: time.Duration(g.Grace),
 			Output: g.Output,
 		}
-		made := coordinator.AgentConfig{Vendor: g.Vendor, Limits: limits, Roles: rolesOf(c, name)}
+		made := coordinator.AgentConfig{Vendor: g.Vendor, Limits: limits, Roles: rolesOf(c, name), Fallback: g.Fallback}
 		switch g.Kind {
 		case "api":
 			agent, err := g.agent(name, configDir, limits, git)
@@ -92,7 +94,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 				argv[0] = filepath.Join(configDir, argv[0])
 			}
 			agent, err := command.New(command.Config{
-				Name: name, Argv: argv, Env: g.Env, Pass: g.Pass, Acks: command.Acks(g.Acks),
+				Name: name, Argv: argv, Env: g.Env, Pass: g.Pass, Acks: command.Acks(g.Acks), Asks: g.Asks,
 				Limits: limits,
 			})
 			if err != nil {

@@ -192,8 +192,7 @@ func (a *app) prepareWish(ctx context.Context, w *amp.Wish, repo string) (amp.Re
 		return facts, err
 	}
 	w.Executor, w.Reviewer = cmp.Or(w.Executor, own.Roles.Executor), cmp.Or(w.Reviewer, own.Roles.Reviewer)
-	w.Budget.Turns = cmp.Or(w.Budget.Turns, own.Budget.Turns)
-	w.Budget.WallSec = cmp.Or(w.Budget.WallSec, own.Budget.budget().WallSec)
+	w.Budget = w.Budget.Or(own.Budget.budget())
 	return facts, nil
 }
 

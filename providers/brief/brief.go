@@ -48,6 +48,10 @@ func Write(turn *providers.Turn) (providers.Prompt, error) {
 	if turn.Role == amp.Executor && turn.Subtask != "" {
 		fmt.Fprintf(&b, "Work on subtask %s now; give that id as subtask_id.\n\n", turn.Subtask)
 	}
+	if turn.Reply != nil {
+		Block(&b, "Your question", []byte(turn.Reply.Question))
+		Block(&b, "The admin's answer to it", []byte(turn.Reply.Answer))
+	}
 	b.WriteString(r.task)
 	b.WriteString("\n\nThe property data of your answer is one object that follows this JSON Schema:\n\n")
 	b.Write(compact(payload))

@@ -39,6 +39,8 @@ type Config struct {
 	Pass []string
 	// Acks is AcksAgent when empty.
 	Acks Acks
+	// Asks leaves standard input open: the program may ask for permissions and reads the decisions there.
+	Asks bool
 	// Limits are used where a turn has none. Zero fields mean 10 minutes of silence, 60 minutes in all, 5 seconds of grace and
 	// 64 MiB of output.
 	Limits providers.Limits
@@ -133,13 +135,13 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 	}
 	p, err := cage.Start(ctx, sandbox.Spec{
 		Argv: a.config.Argv, Dir: turn.Dir, Home: turn.Home, Turn: turn.ID, Stdin: in,
-		Env: env, Pass: a.config.Pass, Limits: a.config.Resources,
+		Env: env, Pass: a.config.Pass, Limits: a.config.Resources, Talk: a.config.Asks,
 	})
 	if err != nil {
 		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
 	r := &run{
-		turn: &turn, emit: emit, auto: a.config.Acks == AcksAuto && len(turn.Message) > 0,
+		turn: &turn, emit: emit, asks: a.config.Asks, auto: a.config.Acks == AcksAuto && len(turn.Message) > 0,
 		session: &program.Session{Process: p, Cage: cage, Limits: program.Defaults(turn.Limits, a.config.Limits), Log: turn.Log},
 	}
 	return r.play(ctx)

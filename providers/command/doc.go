@@ -19,6 +19,12 @@
 //	{"event":"escalation","payload":{…}}                                   an AMP escalation payload; a person is needed
 //	{"event":"usage","tokens":1200,"cost_usd":0.01}                        added up over the turn
 //	{"event":"final","payload":{…}}                                        the answer, exactly once
+//	{"event":"question","text":"…"}                                        a question to the admin in its place; a later turn has the answer
+//	{"event":"permission","id":"…","type":"run","command":"…"}             may it? type is run, write, read, fetch or tool
+//
+// Whoever may ask for permissions reads one line for each on standard input, which then stays open:
+//
+//	{"event":"decision","id":"…","allow":false,"reason":"…"}
 //
 // A whole AMP message on a line, known by its protocol_version, is a final answer too, or an escalation when that is its type.
 // Unknown events are skipped; a line that is no JSON object counts as progress. The turn has ended well when the program has

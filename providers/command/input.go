@@ -22,8 +22,10 @@ type Input struct {
 	Context []jsontext.Value `json:"context"`
 	// Prompt, when it is there, is asked instead of Message and Context.
 	Prompt *InputPrompt `json:"prompt,omitzero"`
-	Dir     string           `json:"dir"`
-	Home    string           `json:"home"`
+	Dir    string       `json:"dir"`
+	Home   string       `json:"home"`
+	// Reply is the admin's answer to the question that the last turn ended with.
+	Reply *amp.Reply `json:"reply,omitzero"`
 	// Session continues an earlier turn.
 	Session string `json:"session,omitzero"`
 }
@@ -52,7 +54,7 @@ func input(turn *providers.Turn) ([]byte, error) {
 		Protocol: Protocol,
 		Turn:     InputTurn{ID: turn.ID, TaskID: turn.Task, Role: turn.Role, Epoch: turn.Epoch, SubtaskID: turn.Subtask},
 		Message:  jsontext.Value("null"), Context: make([]jsontext.Value, len(turn.Context)),
-		Dir: turn.Dir, Home: turn.Home, Session: turn.Session,
+		Dir: turn.Dir, Home: turn.Home, Session: turn.Session, Reply: turn.Reply,
 	}
 	if p := turn.Prompt; p != nil {
 		in.Prompt = &InputPrompt{System: p.System, Text: p.Text, Schema: jsontext.Value(p.Schema)}

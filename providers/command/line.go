@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"arbiter/amp"
 	"arbiter/providers/program"
@@ -21,8 +22,10 @@ type line struct {
 	ack     *amp.Ack
 	payload []byte // verbatim
 	isText  bool   // a final answer that is text
-	tokens  int
-	cost    float64
+	// permission is a request, whose id is text.
+	permission *amp.Permission
+	tokens     int
+	cost       float64
 }
 
 // event is what a line says.
@@ -39,6 +42,8 @@ const (
 	isEscalation event = "escalation"
 	isUsage      event = "usage"
 	isFinal      event = "final"
+	isPermission event = "permission"
+	isQuestion   event = "question"
 )
 
 // liberal reads what the strict reader of messages will judge later: a message that breaks a rule is to be refused there, with its
@@ -88,6 +93,12 @@ func understand(e event, fields map[string]jsontext.Value) line {
 		if l.text = text(fields["session"]); l.text == "" {
 			return broken("session: no session is named")
 		}
+	case isQuestion:
+		if l.text = text(fields["text"]); strings.TrimSpace(l.text) == "" {
+			return broken("question: no text")
+		}
+	case isPermission:
+		return request(fields)
 	case isUsage:
 		l.tokens, l.cost = count(fields["tokens"]), amount(fields["cost_usd"])
 	case isEscalation, isFinal:

@@ -16,7 +16,8 @@ type run struct {
 	emit    func(providers.Event)
 	session *program.Session
 	auto    bool
-	// answered says that there is a final answer.
+	asks    bool
+	// answered says that there is a final answer, or a question in its place.
 	answered bool
 
 	outcome providers.Outcome
@@ -74,6 +75,14 @@ func (r *run) take(raw []byte) {
 	case isUsage:
 		r.outcome.Tokens += l.tokens
 		r.outcome.CostUSD += l.cost
+	case isPermission:
+		r.permission(l)
+	case isQuestion:
+		if r.answered {
+			r.session.Fail(providers.FailOutput, "it asks after its answer")
+		}
+		r.answered, r.outcome.Question = true, l.text
+		r.session.Process.CloseInput()
 	case isFinal:
 		r.takeFinal(&l)
 	case isEmpty, isUnknown:
@@ -100,6 +109,7 @@ func (r *run) takeFinal(l *line) {
 		r.outcome.Final = l.payload
 	}
 	r.answered = true
+	r.session.Process.CloseInput()
 }
 
 // takeAck passes the first ack on, when it comes before the answer. With automatic acks the program's own do not count.
@@ -116,6 +126,18 @@ func (r *run) takeAck(ack *amp.Ack) {
 	}
 }
 
+// permission puts a request to the admin; the decision goes to the program's standard input.
+func (r *run) permission(l line) {
+	if !r.asks {
+		r.progress("not understood: a permission is asked for, but the agent is not configured with asks = true")
+		return
+	}
+	p := *l.permission
+	r.session.Ask(r.turn, p, func(d providers.Decision) {
+		r.session.Process.Send(decision(l.text, d))
+	})
+}
+
 func (r *run) progress(text string) {
 	r.emit(providers.Event{Type: providers.EventProgress, Text: text})
 }
@@ -129,7 +151,7 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 	}
 	err := end.Err(failed)
 	if err != nil {
-		r.outcome.Final, r.outcome.Text = nil, ""
+		r.outcome.Final, r.outcome.Text, r.outcome.Question = nil, "", ""
 	}
 	return r.outcome, err
 }

@@ -222,18 +222,21 @@ func (p *Process) Stderr() io.Reader { return p.stderr }
 // Exited is closed when the program has ended. Its descendants may still run.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// StdinTaken reports whether the program has read all of its standard input. After Stop it says what was so at the end.
+// StdinTaken reports whether the program has read all of its standard input, with Spec.Talk all that was sent before. Once true it
+// stays so. After Stop it says what was so at the end.
 func (p *Process) StdinTaken() bool {
 	if p.stdin == nil || p.taken.Load() {
 		return true
 	}
 	select {
 	case <-p.fed:
+		if !p.written {
+			return false
+		}
 	default:
-		return false
-	}
-	if !p.written {
-		return false
+		if p.talk == nil || !p.talk.said() {
+			return false
+		}
 	}
 	conn, err := p.stdin.SyscallConn()
 	if err != nil {

@@ -15,6 +15,7 @@ type talk struct {
 	more *sync.Cond
 	rest [][]byte
 	over bool // nothing more is to be said
+	busy bool // something is being written
 }
 
 func newTalk(feed *os.File, first []byte) *talk {
@@ -39,13 +40,24 @@ func (t *talk) write() bool {
 			return true
 		}
 		next := t.rest[0]
-		t.rest = t.rest[1:]
+		t.rest, t.busy = t.rest[1:], true
 		t.mu.Unlock()
-		if _, err := t.feed.Write(next); err != nil {
+		_, err := t.feed.Write(next)
+		t.mu.Lock()
+		t.busy = false
+		t.mu.Unlock()
+		if err != nil {
 			t.drop()
 			return false
 		}
 	}
+}
+
+// said reports whether all that was to be said is in the pipe.
+func (t *talk) said() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.rest) == 0 && !t.busy
 }
 
 // say queues b, unless talk is over.

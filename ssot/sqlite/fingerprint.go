@@ -12,7 +12,7 @@ import (
 
 // foldLogic is raised when the same entries give another board although the board's fields are the same, or when the columns of
 // the projections change.
-const foldLogic = 2
+const foldLogic = 3
 
 // foldVersion is what the projections were made by: foldLogic and the fields of a board. With another one in the file they are
 // rebuilt when it is opened for writing.

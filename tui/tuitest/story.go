@@ -257,9 +257,12 @@ func (t *Story) Proves() *Story {
 
 // Asks lets the agent ask for a permission.
 func (t *Story) Asks(request string) *Story {
+	until := t.s.Now().Add(30 * time.Minute)
 	t.entry(amp.KindQuestion, amp.Executor, t.Executor, amp.EncodeBody(&amp.Question{
-		QuestionID: fmt.Sprintf("q-%s-%d", t.ID, t.turn),
-		TaskID:     t.ID, Type: amp.QuestionPermission, Agent: t.Executor, Request: request, Options: []string{"allow once", "deny"},
+		QuestionID: fmt.Sprintf("q-%s-%d", t.ID, t.turn), TaskID: t.ID, Type: amp.QuestionPermission, Agent: t.Executor,
+		Role: amp.Executor, Request: "run " + request, Options: []string{amp.OptionAllow, amp.OptionAllowTask, amp.OptionDeny},
+		Expires: &until, GrantSec: 3600,
+		Permission: &amp.Permission{Type: amp.PermitRun, Tool: "shell", Command: request, Reason: "it writes the mocks"},
 	}))
 	return t
 }

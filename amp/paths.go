@@ -1,7 +1,8 @@
-package gitops
+package amp
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -51,4 +52,9 @@ func matchParts(parts, names []string) bool {
 		can = next
 	}
 	return can[len(names)]
+}
+
+// PathAllowed reports whether the allowed paths of a plan let a file change; none let every file.
+func PathAllowed(allowed []string, file string) bool {
+	return len(allowed) == 0 || slices.ContainsFunc(allowed, func(p string) bool { return MatchPath(p, file) })
 }

@@ -1,0 +1,189 @@
+package coordinator
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/providers"
+	"arbiter/providers/agenttest"
+)
+
+// fails is an executor whose first turns fail so.
+func fails(with ...*providers.TurnError) play {
+	return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+		if n <= len(with) {
+			emit(agenttest.Accept(turn))
+			return providers.Outcome{}, with[n-1]
+		}
+		return works(ctx, turn, n, emit)
+	}
+}
+
+// TestLimit_rate: a rate limit pauses until the time that the service named, and counts as no attempt.
+func TestLimit_rate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limit := &providers.TurnError{Failure: providers.FailRate, Text: "too many requests", Retry: 50 * time.Minute, Usage: providers.Usage{Tokens: 7}}
+		r := newRig(t, fails(limit, limit, limit), judges(amp.Approved))
+		id := r.task()
+		task := r.get(id)
+		if len(task.Pauses) != 1 || task.Pauses[0].Until == nil || task.Attempts != 0 || task.Usage.Tokens != 7 {
+			t.Fatalf("task = %+v", task)
+		}
+		time.Sleep(49 * time.Minute) // beyond the heartbeat: an agent at its limit is not silent
+		synctest.Wait()
+		if task := r.want(id, amp.Executing); task.Turn != nil {
+			t.Error("it was tried before its time")
+		}
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if task := r.want(id, amp.StatusApproved); len(task.Pauses) != 0 {
+			t.Errorf("pauses = %+v", task.Pauses)
+		}
+	})
+}
+
+// TestLimit_auth: a missing key is the admin's to mend: one question, no blind tries, and "try again" goes on.
+func TestLimit_auth(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fails(&providers.TurnError{Failure: providers.FailAuth, Text: "the key is refused"}), judges(amp.Approved))
+		id := r.task()
+		time.Sleep(5 * time.Hour)
+		synctest.Wait()
+		task := r.want(id, amp.Executing)
+		if len(task.Questions) != 1 || task.Questions[0].Type != amp.QuestionLimit || !strings.Contains(task.Questions[0].Request, "the key is refused") {
+			t.Fatalf("questions = %+v", task.Questions)
+		}
+		r.submit(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: task.Questions[0].QuestionID, Option: amp.OptionTryAgain}})
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+	})
+}
+
+// TestLimit_fallback: another agent takes over at once, with a session of its own.
+func TestLimit_fallback(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		session := "?"
+		r := newRig(t, func(_ context.Context, turn providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Accept(turn))
+			emit(providers.Event{Type: providers.EventProgress, Session: "s-1", Text: "session"})
+			return providers.Outcome{Session: "s-1"}, &providers.TurnError{Failure: providers.FailQuota, Text: "nothing left"}
+		}, judges(amp.Approved), func(c *Config) {
+			codex := c.Agents["codex"]
+			codex.Fallback = []string{"second"}
+			c.Agents["codex"] = codex
+			c.Agents["second"] = AgentConfig{Roles: []amp.Role{amp.Executor}, Vendor: "w", Agent: &agenttest.Fake{
+				RunFunc: func(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {
+					session = turn.Session
+					return works(ctx, turn, 1, emit)
+				},
+			}}
+		})
+		id := r.task()
+		if task := r.want(id, amp.StatusApproved); session != "" || len(task.Pauses) != 1 {
+			t.Errorf("session %q, pauses %+v", session, task.Pauses)
+		}
+	})
+}
+
+// TestClarification: a question ends the turn, waits as long as it takes, and the answer goes on in the same session.
+func TestClarification(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got providers.Turn
+		r := newRig(t, func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+			if n == 1 {
+				emit(agenttest.Accept(turn))
+				return providers.Outcome{Question: "Which port?", Session: "s-1", Answer: []byte(`{"thought":"hm","status":"clarification_needed","data":{},"message":"Which port?"}`)}, nil
+			}
+			got = turn
+			return works(ctx, turn, n, emit)
+		}, judges(amp.Approved))
+		id := r.task()
+		time.Sleep(48 * time.Hour)
+		synctest.Wait()
+		task := r.want(id, amp.Executing)
+		if len(task.Questions) != 1 || task.Questions[0].Type != amp.QuestionClarification || task.Attempts != 0 {
+			t.Fatalf("questions = %+v", task.Questions)
+		}
+		q := task.Questions[0].QuestionID
+		if _, err := r.try(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: q}}); err == nil {
+			t.Error("an answer without words was taken")
+		}
+		r.submit(amp.Command{Command: amp.Answer, TaskID: id, Note: "8080", Args: amp.Args{Question: q}})
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+		if got.Session != "s-1" || got.Reply == nil || got.Reply.Answer != "8080" || got.Reply.Question != "Which port?" {
+			t.Errorf("the next turn has session %q and reply %+v", got.Session, got.Reply)
+		}
+		if task := r.get(id); task.Reply != nil {
+			t.Errorf("the reply stays: %+v", task.Reply)
+		}
+		thought := false
+		for _, e := range r.entries(amp.Filter{TaskID: id, Kinds: []amp.Kind{amp.KindTurn}}) {
+			u, err := amp.DecodeBody[amp.Turn](&e)
+			thought = thought || err == nil && strings.Contains(string(u.Answer), `"hm"`)
+		}
+		if !thought {
+			t.Error("the thought of the answer is not in the journal")
+		}
+	})
+}
+
+// TestBudget_cost: tokens are priced by the configuration, and a bound of the task or the day pauses and asks.
+func TestBudget_cost(t *testing.T) {
+	t.Parallel()
+	spends := func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+		out, err := works(ctx, turn, n, emit)
+		out.Usage = providers.Usage{Model: "m-1-large", Input: 1_000_000, Cached: 500_000, Output: 100_000, Tokens: 1_100_000, CostUSD: 99}
+		return out, err
+	}
+	prices := func(c *Config) {
+		c.Prices = map[string]providers.Price{"m-1*": {Input: 2, Cached: 0.5, Output: 10}, "m*": {Input: 900}}
+	}
+	t.Run("task", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, spends, judges(amp.Approved), prices, func(c *Config) { c.Budget.CostUSD = 2 })
+			id := r.task()
+			task := r.get(id)
+			if task.Usage.CostUSD != 2.25 {
+				t.Errorf("cost = %v, want 2.25", task.Usage.CostUSD)
+			}
+			if len(task.Questions) != 1 || task.Questions[0].Request != "$2.25 of $2.00 cost are used" {
+				t.Fatalf("questions = %+v", task.Questions)
+			}
+			r.submit(amp.Command{Command: amp.RaiseLimit, TaskID: id, Args: amp.Args{Limits: &amp.Budget{CostUSD: 5}}})
+			synctest.Wait()
+			r.want(id, amp.StatusApproved)
+		})
+	})
+	t.Run("day", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, spends, judges(amp.Approved), prices, func(c *Config) { c.DayBudget.Tokens = 1_000_000 })
+			id := r.task()
+			task := r.get(id)
+			if len(task.Questions) != 1 || task.Questions[0].Expires == nil {
+				t.Fatalf("questions = %+v", task.Questions)
+			}
+			second := r.submit(amp.Command{Command: amp.Submit, Args: amp.Args{Wish: &amp.Wish{Text: "Another one", Repo: "/repo"}}}).TaskID
+			synctest.Wait()
+			if q := r.get(second).Questions; len(q) != 1 {
+				t.Errorf("the second task goes on: %+v", q)
+			}
+			r.submit(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: task.Questions[0].QuestionID, Option: amp.OptionToday}})
+			synctest.Wait()
+			r.want(id, amp.StatusApproved)
+			time.Sleep(25 * time.Hour) // another day
+			synctest.Wait()
+			r.want(second, amp.AwaitingApproval)
+		})
+	})
+}
