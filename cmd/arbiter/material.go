@@ -31,8 +31,12 @@ func material(git differ) func(context.Context, providers.Turn) ([]api.Part, err
 	}
 }
 
-// reviewContext is how many unchanged lines stand around a change that is reviewed without its files.
-const reviewContext = 12
+// reviewContext is how many unchanged lines stand around a change that is reviewed without its files, maxChange the most bytes that are read of
+// one: more than any model is sent.
+const (
+	reviewContext = 12
+	maxChange     = 64 << 20
+)
 
 // changeOf is the change from base to tip, each file a part. Where the text of all files is too much at once, each is read by itself; what
 // even then is cut is said.
@@ -48,13 +52,19 @@ func changeOf(ctx context.Context, git differ, w amp.Workspace) ([]api.Part, err
 			parts = append(parts, api.Part{Name: nameOf(one), Text: one})
 		}
 	} else {
+		total := 0
 		for _, f := range d.Files {
+			if total > maxChange {
+				parts = append(parts, api.Part{Name: f.Path, Missing: fmt.Sprintf("it comes after %d bytes of other changes", total)})
+				continue
+			}
 			how.Path = f.Path
 			one, err := git.Diff(ctx, w, d.From, d.To, how)
 			if err != nil {
 				return nil, err
 			}
 			text, missing := apart(one.Text)
+			total += len(text)
 			if text == "" && missing == "" {
 				missing = "its change cannot be shown"
 			}

@@ -62,11 +62,17 @@ type run struct {
 	usage    providers.Usage
 	acked    bool
 	logErr   error
+	// tooLarge says that the last request failed because the model does not read so much at once; density is how many bytes a token is
+	// taken to be, less each time that happens.
+	tooLarge bool
+	density  float64
+	// short is how many tokens a service read of more than that.
+	short int
 }
 
 // Run runs one turn, see [providers.Agent]. A turn of an executor fails: an API changes no files.
 func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {
-	r := &run{agent: a, turn: &turn, emit: emit, limits: program.Defaults(turn.Limits, a.config.Limits)}
+	r := &run{agent: a, turn: &turn, emit: emit, limits: program.Defaults(turn.Limits, a.config.Limits), density: bytesPerToken}
 	r.deadline = time.Now().Add(r.limits.Total)
 	ctx, cancel := context.WithDeadlineCause(ctx, r.deadline, errTotal)
 	defer cancel()
@@ -102,29 +108,50 @@ func (r *run) play(ctx context.Context) (providers.Outcome, *providers.TurnError
 			return out, config(fmt.Errorf("read what the model is to see: %w", err))
 		}
 	}
+	for {
+		out, failed := r.review(ctx, prompt, parts)
+		if failed == nil || !r.tooLarge || len(parts) == 0 || r.density < leastDensity {
+			return out, failed
+		}
+		r.density *= 0.6
+		r.progress("%s; tries again with smaller parts", failed.Text)
+	}
+}
+
+// review asks about all parts, in as many requests as it takes, and joins what is found.
+func (r *run) review(ctx context.Context, prompt providers.Prompt, parts []Part) (providers.Outcome, *providers.TurnError) {
 	plan, err := r.split(&prompt, parts)
 	if err != nil {
-		return out, config(err)
+		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: r.clip(err.Error())}
 	}
 	if len(parts) > 0 {
 		r.progress("%s", plan.coverage())
 	}
-	findings := make([]finding, 0, len(plan.requests))
+	findings := make([]providers.Outcome, 0, len(plan.requests))
 	for i, text := range plan.requests {
 		if len(plan.requests) > 1 {
 			r.progress("asks about part %d of %d", i+1, len(plan.requests))
 		}
+		r.short = 0
 		one, failed := r.converse(ctx, prompt, text)
 		if failed != nil || one.Question != "" {
 			return one, failed
 		}
-		findings = append(findings, finding{out: one})
+		if len(parts) > 0 && r.short > 0 {
+			plan.missing = append(plan.missing, fmt.Sprintf("of %d bytes in request %d the service read only %d tokens and left out the rest: "+
+				"its context is smaller than context_tokens says", len(text), i+1, r.short))
+		}
+		findings = append(findings, one)
 	}
 	if r.turn.Role != amp.Reviewer || r.turn.Prompt != nil {
-		return findings[0].out, nil
+		return findings[0], nil
 	}
 	return r.merge(plan, findings)
 }
+
+// shortened reports whether a service read less than it was sent, as local servers do with what does not fit. A token is three or four bytes
+// of a text, of the emptiest hardly ever a dozen.
+func shortened(sent, tokens int) bool { return tokens > 0 && sent > 32<<10 && sent/tokens > 12 }
 
 // unlock gets the key.
 func (r *run) unlock() *providers.TurnError {

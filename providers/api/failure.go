@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ type trouble struct {
 	wait time.Duration
 	// tail is what came instead of an answer.
 	tail string
+	// tooLarge says that the model does not read so much at once.
+	tooLarge bool
 }
 
 func (t *trouble) err(format string, args ...any) *providers.TurnError {
@@ -42,6 +45,11 @@ func (r *run) judge(status int, header http.Header, body []byte) *trouble {
 		return &trouble{failure: f, text: name + said + "; " + means, wait: retryAfter(header, &e, time.Now())}
 	}
 	low := strings.ToLower(e.Message)
+	if status >= 400 && status < 500 && tooLarge(status, &e, low) {
+		t := once(providers.FailConfig, "the request is too large for the model: lower context_tokens")
+		t.tooLarge = true
+		return t
+	}
 	switch {
 	case status == http.StatusPaymentRequired, e.has("insufficient_quota", "billing_error", "billing_not_active"),
 		status == http.StatusBadRequest && strings.Contains(low, "credit balance"):
@@ -63,10 +71,19 @@ func (r *run) judge(status int, header http.Header, body []byte) *trouble {
 		return once(providers.FailConfig, "it sends elsewhere, where the key does not go: name the address itself as url")
 	case strings.Contains(low, "response_format") || strings.Contains(low, "schema") || strings.Contains(low, "output_config"):
 		return once(providers.FailConfig, "it takes no such schema: set schema to json_object or none")
-	case status == http.StatusRequestEntityTooLarge, e.has("context_length_exceeded"), strings.Contains(low, "prompt is too long"):
-		return once(providers.FailConfig, "the request is too large for the model: lower context_tokens")
 	}
 	return once(providers.FailModel, "the request was refused")
+}
+
+// tooLarge reports whether a service says in one of the usual ways that a request does not fit.
+func tooLarge(status int, e *serviceError, low string) bool {
+	if status == http.StatusRequestEntityTooLarge || e.has("context_length_exceeded", "exceed_context_size_error", "request_too_large") {
+		return true
+	}
+	return slices.ContainsFunc([]string{
+		"maximum context length", "prompt is too long", "exceeds the maximum number of tokens", "exceeds the available context size",
+		"context length exceeded", "input length and `max_tokens` exceed context limit",
+	}, func(words string) bool { return strings.Contains(low, words) })
 }
 
 // retryAfter is how long the service wants to be left alone, 0 when it does not say.

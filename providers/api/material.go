@@ -11,9 +11,11 @@ import (
 	"arbiter/providers/brief"
 )
 
-// bytesPerToken is the estimate of how much text a token is; reserve is how much of the context is left free because of that.
+// bytesPerToken is the estimate of how much text a token is, leastDensity what it is not lowered from; reserve is how much of the context is
+// left free because it is one.
 const (
-	bytesPerToken = 4
+	bytesPerToken = 4.0
+	leastDensity  = 1.5
 	reserve       = 0.9
 )
 
@@ -52,15 +54,15 @@ func (c *Config) answerTokens() int {
 }
 
 // room is how many bytes of material go into one request beside the prompt: the answer and a second one after a repair fit too.
-func (c *Config) room(p *providers.Prompt) int {
+func (c *Config) room(p *providers.Prompt, density float64) int {
 	tokens := float64(c.ContextTokens)*reserve - float64(min(2*c.answerTokens(), c.ContextTokens/2))
-	return int(tokens)*bytesPerToken - len(p.System) - len(p.Text) - len(p.Schema)
+	return int(tokens*density) - len(p.System) - len(p.Text) - len(p.Schema)
 }
 
 // split shares the material among requests.
 func (r *run) split(p *providers.Prompt, parts []Part) (*share, error) {
 	c := &r.agent.config
-	room := c.room(p) - len(alone) - len(partly)
+	room := c.room(p, r.density) - len(alone) - len(partly)
 	if room < 0 || len(parts) > 0 && room < minRoom {
 		return nil, fmt.Errorf("the task's messages take most of the %d tokens that %s reads at once: raise context_tokens, or name another agent",
 			c.ContextTokens, c.Model)

@@ -30,6 +30,11 @@ func file(name string, n int, word string) Part {
 	return Part{Name: name, Text: b.String() + "+" + word + "\n"}
 }
 
+// read is a step that has read as much as it was sent.
+func read(text string) modeltest.Step {
+	return modeltest.Step{Text: text, Usage: modeltest.Usage{Input: 40_000, Output: 40}}
+}
+
 func decision(t *testing.T, res result) amp.Verdict {
 	t.Helper()
 	var v amp.Verdict
@@ -81,9 +86,9 @@ func TestMaterial_parts(t *testing.T) {
 		parts := []Part{file("first.go", 900_000, "alpha"), file("second.go", 1_000_000, "beta"), file("third.go", 500_000, "gamma")}
 		bad := strings.Replace(verdict("rejected", "null", "false"), "0.9", "0.4", 1)
 		m := modeltest.New(
-			modeltest.Script{Match: "+beta", Plain: true, Steps: []modeltest.Step{modeltest.Say(bad)}},
-			modeltest.Script{Match: "+alpha", Plain: true, Steps: []modeltest.Step{modeltest.Say(verdict("approved", "true", "true"))}},
-			modeltest.Script{Plain: true, Steps: []modeltest.Step{modeltest.Say(verdict("approved", "null", "null"))}},
+			modeltest.Script{Match: "+beta", Plain: true, Steps: []modeltest.Step{read(bad)}},
+			modeltest.Script{Match: "+alpha", Plain: true, Steps: []modeltest.Step{read(verdict("approved", "true", "true"))}},
+			modeltest.Script{Plain: true, Steps: []modeltest.Step{read(verdict("approved", "null", "null"))}},
 		)
 		res := play(t, Config{Dialect: Chat, Transport: modeltest.Transport(m), Material: given(parts...)}, reviewer())
 		v := decision(t, res)
@@ -97,7 +102,7 @@ func TestMaterial_parts(t *testing.T) {
 		}
 		sent := map[string]bool{}
 		for _, r := range m.Requests() {
-			if len(r.Body) > 64_000*bytesPerToken {
+			if float64(len(r.Body)) > 64_000*bytesPerToken {
 				t.Errorf("a request has %d bytes", len(r.Body))
 			}
 			for line := range strings.SplitSeq(string(r.Body), `\n`) {
@@ -111,7 +116,7 @@ func TestMaterial_parts(t *testing.T) {
 				}
 			}
 		}
-		if res.out.Usage.Input != 200*n || res.acks() != 1 || !strings.Contains(res.said(), fmt.Sprintf("asks about part %d of %d", n, n)) {
+		if res.out.Usage.Input != 40_000*n || res.acks() != 1 || !strings.Contains(res.said(), fmt.Sprintf("asks about part %d of %d", n, n)) {
 			t.Errorf("usage %+v, %d acks, events %s", res.out.Usage, res.acks(), res.said())
 		}
 	})
@@ -144,6 +149,43 @@ func TestMaterial_unseen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMaterial_shortened: a server that reads less than it was sent, and says so only in its count of tokens.
+func TestMaterial_shortened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := modeltest.New(modeltest.Script{Plain: true, Steps: []modeltest.Step{
+			{Text: verdict("approved", "true", "true"), Usage: modeltest.Usage{Input: 2000, Output: 40}},
+		}})
+		res := play(t, Config{Dialect: Chat, Transport: modeltest.Transport(m), Material: given(file("a.go", 100_000, "x"))}, reviewer())
+		if v := decision(t, res); passed(v) != "null null" || !strings.Contains(v.ArchitectureNotes, "the service read only 2000 tokens") {
+			t.Errorf("verdict = %+v", v)
+		}
+	})
+}
+
+// TestMaterial_tooLarge: a service that counts more tokens than were estimated gets smaller parts.
+func TestMaterial_tooLarge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const refusal = `{"error":{"message":"This model's maximum context length is 65536 tokens. However, you requested 70000."}}`
+		steps := []modeltest.Step{{Status: 400, Body: refusal, Times: 2}, read(verdict("approved", "true", "true"))}
+		m := modeltest.New(modeltest.Script{Plain: true, Steps: steps})
+		c := Config{Dialect: Chat, Transport: modeltest.Transport(m), Material: given(file("a.go", 150_000, "x"))}
+		res := play(t, c, reviewer())
+		if v := decision(t, res); passed(v) != "true true" || !strings.Contains(v.ArchitectureNotes, "Seen: 1 of 1 files") || len(m.Requests()) < 5 {
+			t.Errorf("%d requests, verdict = %+v", len(m.Requests()), v)
+		}
+		if !strings.Contains(res.said(), "smaller parts") {
+			t.Errorf("events: %s", res.said())
+		}
+		m = modeltest.New(modeltest.Script{Plain: true, Steps: []modeltest.Step{{Status: 400, Body: refusal}}})
+		c.Transport = modeltest.Transport(m)
+		if res := play(t, c, reviewer()); res.failed == nil || res.failed.Failure != providers.FailConfig || len(m.Requests()) > 4 {
+			t.Errorf("%d requests, failed = %v", len(m.Requests()), res.failed)
+		}
+	})
 }
 
 func TestMaterial_fails(t *testing.T) {

@@ -12,32 +12,27 @@ import (
 	"arbiter/providers/sacp"
 )
 
-// finding is the answer to one request.
-type finding struct {
-	out providers.Outcome
-}
-
 // maxEvidence bounds what is joined of the evidence for one criterion.
 const maxEvidence = 8 << 10
 
 // merge makes one verdict of those on the parts: nothing holds that a part refutes, nothing is confirmed that no part confirms, and
 // nothing is confirmed at all when something was not seen. What was seen stands in the notes.
-func (r *run) merge(s *share, findings []finding) (providers.Outcome, *providers.TurnError) {
+func (r *run) merge(s *share, findings []providers.Outcome) (providers.Outcome, *providers.TurnError) {
 	if s.parts == 0 {
-		return findings[0].out, nil
+		return findings[0], nil
 	}
 	verdicts := make([]amp.Verdict, len(findings))
 	answers := make([]sacp.Answer, len(findings))
 	for i, f := range findings {
-		if err := json.Unmarshal(f.out.Final, &verdicts[i]); err != nil {
-			return f.out, &providers.TurnError{Failure: providers.FailAnswer, Text: "its verdict cannot be read: " + r.clip(err.Error())}
+		if err := json.Unmarshal(f.Final, &verdicts[i]); err != nil {
+			return f, &providers.TurnError{Failure: providers.FailAnswer, Text: "its verdict cannot be read: " + r.clip(err.Error())}
 		}
-		answers[i], _, _ = sacp.Decode(f.out.Answer) // it was read once before
+		answers[i], _, _ = sacp.Decode(f.Answer) // it was read once before
 	}
 	v := combine(verdicts, brief.Criteria(r.turn), s)
 	raw, err := json.Marshal(&v)
 	if err != nil {
-		return findings[0].out, &providers.TurnError{Failure: providers.FailAnswer, Text: "the verdict cannot be written down: " + err.Error()}
+		return findings[0], &providers.TurnError{Failure: providers.FailAnswer, Text: "the verdict cannot be written down: " + err.Error()}
 	}
 	a := answers[0]
 	a.Data = raw

@@ -42,6 +42,7 @@ func (r *run) ask(ctx context.Context, t *talk) (*reply, *providers.TurnError) {
 		if bad.tries > 0 {
 			tries = min(tries, bad.tries)
 		}
+		r.tooLarge = bad.tooLarge
 		if try >= tries {
 			if try > 1 {
 				return nil, bad.err(" (tried %d times)", try)
@@ -110,6 +111,9 @@ func (r *run) try(ctx context.Context, body []byte) (*reply, *trouble) {
 	answer.text = r.clean(answer.text)
 	answer.usage.Model = r.clip(answer.usage.Model)
 	r.usage = r.usage.Plus(answer.usage)
+	if shortened(len(body), answer.usage.Input) {
+		r.short = answer.usage.Input
+	}
 	if bad := r.accept(&answer); bad != nil {
 		return &answer, bad
 	}
