@@ -87,15 +87,16 @@ func TestExport_everyForm(t *testing.T) {
 
 func TestExport_drawnView(t *testing.T) {
 	t.Parallel()
-	s, dir := exporting(t, tuitest.Scene(), 80, 24)
+	s, dir := exporting(t, tuitest.Scene(), 80, 16)
+	s.goTo(Place{Kind: KindPlan, ID: "T-2026-007"}).WaitFor("Plans › T-2026-007")
 	before := s.Text()
 	s.as("txt").WaitFor("rows, ")
-	text := exported(t, dir, "arbiter-now-*.txt")
-	if !strings.Contains(text, "─ Needs you 6") || !strings.Contains(text, "T-2026-001") || strings.Contains(text, "\x1b") {
+	text := exported(t, dir, "arbiter-plan-*.txt")
+	if !strings.Contains(text, "─ Contract") || !strings.Contains(text, "─ Why high") || strings.Contains(text, "\x1b") {
 		t.Errorf("the drawn view is:\n%s", text)
 	}
-	if strings.Contains(before, "T-2026-001") {
-		t.Error("the screen shows all tasks, so this proves nothing")
+	if strings.Contains(before, "─ Why high") {
+		t.Error("the screen shows the whole plan, so this proves nothing")
 	}
 }
 
@@ -181,5 +182,45 @@ func TestExport_hostile(t *testing.T) {
 	name := exportName(Place{Kind: "task", ID: "../../etc/\x00passwd", Seq: 4}, tuitest.SceneEnd)
 	if name != "arbiter-task-_____etc__passwd-4-20260226-143207" && strings.ContainsAny(name, "/\x00.") {
 		t.Errorf("the name is %q", name)
+	}
+}
+
+// What waits and the plans are exported whole, not only the rows on the screen, and as they are narrowed.
+func TestExport_lists(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		keys []string
+		file string
+		want []string
+		not  string
+	}{
+		{[]string{"1"}, "now", []string{"ENTRY", "IF_IDLE", "hallucination_lock", "T-2026-011", "plan r1"}, ""},
+		{[]string{"3"}, "inbox", []string{"hallucination_lock", "stays locked"}, "plan r1"},
+		{[]string{"4"}, "plans", []string{"T-2026-007", "T-2026-011", "CONTENT", "0/2"}, "hallucination_lock"},
+	} {
+		s, dir := exporting(t, tuitest.Scene(), 100, 16)
+		s.Press(tc.keys...).Settle()
+		s.as("txt").WaitFor("rows, ")
+		text := exported(t, dir, "*"+tc.file+"*.txt")
+		for _, want := range tc.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %q:\n%s", tc.file, want, text)
+			}
+		}
+		if tc.not != "" && strings.Contains(text, tc.not) {
+			t.Errorf("%s has %q:\n%s", tc.file, tc.not, text)
+		}
+	}
+	s, dir := exporting(t, tuitest.Scene(), 100, 16)
+	s.Press("4", "/")
+	s.Burst("t-2026-011").Press("enter")
+	s.as("json").WaitFor("1 row")
+	var got struct {
+		Rows []amp.Plan `json:"rows"`
+	}
+	if text := exported(t, dir, "*.json"); !strings.Contains(text, `"task_id"`) {
+		t.Errorf("the plan is not in the JSON:\n%s", text)
+	} else if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Rows) != 1 || got.Rows[0].TaskID != "T-2026-011" {
+		t.Errorf("rows %+v, %v", got.Rows, err)
 	}
 }

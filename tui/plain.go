@@ -32,7 +32,7 @@ import (
 func RunPlain(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	kind := term.Detect(os.Getenv)
 	signs := theme.UTF8
-	if !kind.UTF8 || cfg.ASCII {
+	if cfg.Signs == "ascii" || !kind.UTF8 && cfg.Signs != "utf8" {
 		signs = theme.ASCII
 	}
 	interrupt, leave := make(chan os.Signal, 4), make(chan os.Signal, 1)

@@ -369,6 +369,23 @@ func TestPlain_edit(t *testing.T) {
 	})
 }
 
+// Above low risk an edited plan can be approved at once: what the edit leaves alone is read out before.
+func TestPlain_editApprove(t *testing.T) {
+	t.Parallel()
+	talking(t, "edit-approve", waitingPlan(amp.Medium), func(k *talk) {
+		k.plain.e.desk.edit = func(_ string, text []byte, _ int, done func([]byte, error) tea.Msg) tea.Cmd {
+			return func() tea.Msg {
+				return done(bytes.ReplaceAll(text, []byte("Port the callers"), []byte("Port every caller")), nil)
+			}
+		}
+		k.says("4", "1", "3").hears("First what you may approve together with your change", "Subtask 1 of 2").says("h").hears("Subtask 2 of 2").says("h")
+		k.hears("Every subtask was heard.", "becomes r2").says("1").hears("Approve T-2026-001 r2?", "Port every caller").says("yes").sent("approve")
+		if c := lastSent(k); c.Args.Plan == nil || c.Args.Unread != 0 || c.Args.Plan.Subtasks[1].Description != "Port every caller in internal/dispatch" {
+			t.Errorf("command = %+v", c)
+		}
+	})
+}
+
 func TestPlain_readOnly(t *testing.T) {
 	t.Parallel()
 	talking(t, "readonly", waitingPlan(amp.Low), func(k *talk) {

@@ -160,7 +160,7 @@ func (r *planRoom) choices(p *plain) []way {
 		if n := len(p.e.desk.reading(r.id).unread(t.Plan)); n > 0 && t.Plan.RiskLevel != amp.Low {
 			approve.text = fmt.Sprintf("Approve: %s to hear first.", counted(n, "subtask"))
 		}
-		out = append(out, approve, p.action(planReject), p.action(planEdit), way{
+		out = append(out, approve, p.action(planReject), r.edit(p), way{
 			text: "Hear the subtasks one by one.", do: func() error { _, err := r.read(p, true); return err },
 		})
 	}
@@ -185,6 +185,23 @@ func (r *planRoom) approve(p *plain) error {
 	p.e.desk.reading(r.id).look(p.e.now())
 	p.launch(p.e.decide(prop))
 	return nil
+}
+
+// edit opens the whole plan in an editor. What is to be read before an approval is read out first: the edited plan can be approved
+// at once, and what the edit leaves alone counts as heard only then. Who stops listening may edit all the same.
+func (r *planRoom) edit(p *plain) way {
+	w := p.action(planEdit)
+	open := w.do
+	w.do = func() error {
+		if t := p.task(r.id); t != nil && t.Plan != nil && readGate(t.Plan, p.e.desk.reading(r.id).unread(t.Plan)) != "" {
+			p.say("First what you may approve together with your change:")
+			if _, err := r.read(p, false); err != nil {
+				return err
+			}
+		}
+		return open()
+	}
+	return w
 }
 
 // read reads the subtasks out, one by one: all of them, or those that were not heard. A subtask counts as heard when the person says

@@ -106,14 +106,20 @@ func chooseTheme(cfg Config, kind term.Kind, answer term.Answer) (*theme.Theme, 
 	if name == "" {
 		name = kind.ThemeName(answer)
 	}
-	signs := kind.Signs(answer)
-	if cfg.ASCII {
-		signs = theme.ASCII
-		if kind.UTF8 {
-			signs = theme.Narrow
-		}
+	return theme.New(name, kind.Profile, chooseSigns(cfg.Signs, kind, answer))
+}
+
+// chooseSigns returns the signs that were asked for, or those that suit the terminal.
+func chooseSigns(want string, kind term.Kind, answer term.Answer) *theme.Signs {
+	switch {
+	case want == "utf8":
+		return theme.UTF8
+	case want == "ascii" && kind.UTF8:
+		return theme.Narrow // of the signs; text keeps its letters
+	case want == "ascii":
+		return theme.ASCII
 	}
-	return theme.New(name, kind.Profile, signs)
+	return kind.Signs(answer)
 }
 
 // copyText puts a text into the clipboard, with a program of this machine or else through the terminal, and says which and how

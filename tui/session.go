@@ -28,8 +28,8 @@ type Config struct {
 	Open string
 	// Theme is "dark", "light", "high-contrast" or "mono"; empty asks the terminal.
 	Theme string
-	// ASCII draws signs in ASCII whatever the terminal can do.
-	ASCII bool
+	// Signs is "ascii" or "utf8", whatever the terminal seems to be able to draw; empty asks it.
+	Signs string
 	// Mouse turns the mouse on; off leaves selecting text to the terminal.
 	Mouse bool
 	// Keys replaces the keys of actions by action id.

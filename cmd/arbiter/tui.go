@@ -72,7 +72,7 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	client.Patience = -1 // the screens show that the connection broke, and try again themselves
 	screens := tui.Config{
 		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
-		ASCII: cfg.TUI.Signs == "ascii", Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
+		Signs: cfg.TUI.signs(), Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
 		Repo: repoHere(), Prepare: a.prepareOnScreen,
 		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
 	}
@@ -93,6 +93,14 @@ func (t tuiConfig) theme() string {
 		return ""
 	}
 	return t.Theme
+}
+
+// signs is the configured set of signs, "" for the one that suits the terminal.
+func (t tuiConfig) signs() string {
+	if t.Signs == "auto" {
+		return ""
+	}
+	return t.Signs
 }
 
 // alerts is when the terminal may call the admin.

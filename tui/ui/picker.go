@@ -188,10 +188,13 @@ func (p *Picker) Render(th *theme.Theme, w, h int) *Block {
 	return in.Fit(rows+1).Box(p.Title, counted(len(p.found), len(p.all)), th.Signs.Enter+" choose · esc close", "")
 }
 
+const shortHint = 14
+
 func (p *Picker) row(th *theme.Theme, w, i int) string {
 	c := p.found[i]
-	hint := th.S(theme.Muted, textsafe.Line(c.Hint))
 	text := textsafe.Line(c.Text)
+	// a long hint gives way to the text; a short one is a key or a word that is looked for
+	hint := th.S(theme.Muted, Cut(textsafe.Line(c.Hint), max(w-2-Width(text)-3, shortHint)))
 	switch {
 	case c.Off != "":
 		text = th.S(theme.Disabled, text+"  off: "+textsafe.Line(c.Off))
