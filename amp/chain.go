@@ -43,6 +43,8 @@ type Chain struct {
 	Result ChainResult `json:"result"`
 	// Code is the error code that the message names, such as OUT_OF_SCOPE.
 	Code string `json:"code,omitzero"`
+	// ExecutedAt is when the message says that it was written, in its own time zone; nil when it does not say so.
+	ExecutedAt *time.Time `json:"executed_at,omitzero"`
 	// Received is the text of the model as it came, cut to MaxRaw bytes; ReceivedBase64 takes its place when it is no valid UTF-8.
 	// ReceivedLen is how long it was.
 	Received       string `json:"received,omitzero"`

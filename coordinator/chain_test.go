@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +80,60 @@ func TestChain_late(t *testing.T) {
 		late := r.refusals(id)
 		if len(late) == 0 || late[0].What != "chain" || late[0].Problems[0].Rule != amp.RuleEpoch || !json.Valid(late[0].Raw) {
 			t.Errorf("refusals = %+v", late)
+		}
+	})
+}
+
+// TestChain_held: what holds the chain is a question, and the task stays as it is; the answer goes to the stage that was held, and what was
+// forwarded before stays (S05).
+func TestChain_held(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := map[amp.ChainStage]string{}
+		r := newRig(t, works, judges(amp.Approved), withChain(func(stage amp.ChainStage, n int, turn providers.Turn) (string, error) {
+			asked[stage] += turn.Prompt.Text
+			if stage == amp.StageGoal && n == 1 {
+				return "I would rather talk about it.", nil
+			}
+			return planningtest.Good(stage, n, turn)
+		}))
+		id := r.submit(amp.Command{Command: amp.Submit, Args: amp.Args{Wish: &amp.Wish{Text: "Count words right", Repo: "/repo"}}}).TaskID
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		task := r.want(id, amp.Drafting)
+		if len(task.Questions) != 1 || !strings.Contains(task.Questions[0].Request, "SEN-001") || task.Attempts != 0 || task.Chain.Result != amp.ChainHeld {
+			t.Fatalf("questions = %+v, chain %+v\n%s", task.Questions, task.Chain, r.story(id))
+		}
+		if n := len(r.chainOf(id)); n != 2 {
+			t.Errorf("%d messages while it waits", n)
+		}
+		r.submit(amp.Command{Command: amp.Answer, TaskID: id, Note: "Give the message alone", Args: amp.Args{Question: task.Questions[0].QuestionID}})
+		synctest.Wait()
+		r.want(id, amp.AwaitingApproval)
+		if said := r.chainOf(id); len(said) != 4 || said[2].Stage != amp.StageGoal {
+			t.Errorf("chain = %+v", said)
+		}
+		if !strings.Contains(asked[amp.StageGoal], "Give the message alone") || strings.Contains(asked[amp.StageObjective], "Give the message") {
+			t.Errorf("asked %q", asked[amp.StageGoal])
+		}
+	})
+}
+
+// TestChain_outOfScope: a wish that is out of scope raises an info escalation, which suspends nothing, and waits for the admin.
+func TestChain_outOfScope(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, works, judges(amp.Approved), withChain(func(stage amp.ChainStage, _ int, _ providers.Turn) (string, error) {
+			return planningtest.Message(stage, map[string]any{
+				"output.content": nil, "output.content_type": "error", "next_agent.name": nil, "status.code": "failed",
+				"error.has_error": true, "error.error_code": "OUT_OF_SCOPE", "error.error_message": "nothing here counts words",
+			}), nil
+		}))
+		id := r.submit(amp.Command{Command: amp.Submit, Args: amp.Args{Wish: &amp.Wish{Text: "Count words right", Repo: "/repo"}}}).TaskID
+		synctest.Wait()
+		task := r.want(id, amp.Drafting)
+		if len(task.Escalations) != 1 || task.Escalations[0].Severity != amp.Info || task.Escalations[0].Suspended || len(task.Questions) != 1 {
+			t.Errorf("escalations = %+v, questions %+v", task.Escalations, task.Questions)
 		}
 	})
 }

@@ -124,11 +124,11 @@ type receiptReport struct {
 	Warnings  []amp.Problem `json:"warnings"`
 }
 
-func noNil(p []amp.Problem) []amp.Problem {
-	if p == nil {
-		return []amp.Problem{}
+func noNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
 	}
-	return p
+	return list
 }
 
 func newMessageAck(a *app) *cobra.Command {

@@ -20,7 +20,9 @@ type planningConfig struct {
 }
 
 // configured reports whether there is a chain.
-func (p planningConfig) configured() bool { return p.Objective != "" || p.Goal != "" || p.Planning != "" }
+func (p planningConfig) configured() bool {
+	return p.Objective != "" || p.Goal != "" || p.Planning != ""
+}
 
 func (p planningConfig) validate(agents map[string]agentConfig, bad func(string, ...any)) {
 	check := func(key, name string) {

@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"arbiter/amp"
+	"arbiter/coordinator"
 	"arbiter/providers/sandbox"
 	"arbiter/server"
+	"arbiter/ssot/audit"
 	"arbiter/ssot/sqlite"
 )
 
@@ -70,9 +73,21 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return coord.Run(ctx) })
 	g.Go(func() error { return api.Serve(ctx, l) })
+	g.Go(func() error { audit.Run(ctx, home, follower(coord), logger); return nil })
 	err = g.Wait()
 	logger.Info("the coordinator ended")
 	return err
+}
+
+// follower follows the journal of a coordinator until either ends.
+func follower(coord *coordinator.Coordinator) audit.FollowFunc {
+	return func(ctx context.Context, after uint64, batch func([]amp.Entry) error) error {
+		err := coord.Follow(ctx, after, batch)
+		if errors.Is(err, coordinator.ErrNotRunning) {
+			return nil
+		}
+		return err
+	}
 }
 
 func newUp(a *app) *cobra.Command {

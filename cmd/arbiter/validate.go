@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
+	"arbiter/providers/planning/sentient"
 	"arbiter/providers/sacp"
 	"arbiter/tui/textsafe"
 )
@@ -20,15 +21,17 @@ type validation struct {
 	Valid    bool          `json:"valid"`
 	Errors   []amp.Problem `json:"errors"`
 	Warnings []amp.Problem `json:"warnings"`
+	// Repairs are the fields that are overwritten before a message is forwarded; only --chain knows them.
+	Repairs *[]amp.Repair `json:"repairs,omitzero"`
 }
 
 func newValidate(a *app) *cobra.Command {
-	format, strict := "amp", false
+	format, strict, chain := "amp", false, false
 	c := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check messages against the rules of the protocol; exit code 0 when all are valid, else 3",
 		Long: "Check messages, one per file, - is standard input. What can only be judged with context (an unknown task, an unresolved\n" +
-			"reference) is judged when a message is submitted.",
+			"reference) is judged when a message is submitted; with --format sentient --chain the files are the context.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{what: "validate needs a FILE, or - for standard input", next: "arbiter validate message.json"}
@@ -37,14 +40,20 @@ func newValidate(a *app) *cobra.Command {
 		},
 		RunE: a.do(func(_ *cobra.Command, args []string) error {
 			judge, ok := formats[format]
-			if !ok {
-				return usage("--format is %q, want amp or sacp", format)
+			switch {
+			case !ok:
+				return usage("--format is %q, want amp, sacp or sentient", format)
+			case chain && format != "sentient":
+				return usage("--chain judges messages of a planning chain").then("Say --format sentient too.")
+			case chain:
+				judge = judgeSession(&sentient.Session{Strict: strict})
 			}
 			return a.validate(args, strict, judge)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, or sacp for answers of models")
+	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, sacp for answers of models, or sentient for those of a planning chain")
 	c.Flags().BoolVar(&strict, "strict", false, "unknown properties are errors")
+	c.Flags().BoolVar(&chain, "chain", false, "with sentient: judge the files in order as one session, and say what is repaired")
 	return c
 }
 
@@ -55,7 +64,7 @@ func (a *app) validate(files []string, strict bool, judge judgement) error {
 		data, err := a.readMessage(file)
 		v := validation{File: file, Errors: []amp.Problem{}, Warnings: []amp.Problem{}}
 		if err == nil {
-			v.Errors, v.Warnings = judge(data, strict)
+			judge(data, strict, &v)
 			v.Valid, v.Errors, v.Warnings = len(v.Errors) == 0, noNil(v.Errors), noNil(v.Warnings)
 		}
 		if err != nil {
@@ -85,29 +94,46 @@ func (a *app) readMessage(file string) ([]byte, error) {
 }
 
 // judgement says what is wrong with a message, and what is odd. In strict, unknown properties are wrong.
-type judgement func(data []byte, strict bool) (errs, warnings []amp.Problem)
+type judgement func(data []byte, strict bool, v *validation)
 
 // formats are what validate knows.
-var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP}
+var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP, "sentient": judgeSentient}
 
-func judgeAMP(data []byte, strict bool) (errs, warnings []amp.Problem) {
+func judgeSentient(data []byte, strict bool, v *validation) {
+	decode := sentient.Decode
+	if strict {
+		decode = sentient.DecodeStrict
+	}
+	_, report := decode(data)
+	v.Errors, v.Warnings = report.Errors, report.Warnings
+}
+
+// judgeSession judges a message by those before it too.
+func judgeSession(s *sentient.Session) judgement {
+	return func(data []byte, _ bool, v *validation) {
+		j := s.Judge(data)
+		repairs := noNil(j.Repairs)
+		v.Errors, v.Warnings, v.Repairs = j.Errors, j.Warnings, &repairs
+	}
+}
+
+func judgeAMP(data []byte, strict bool, v *validation) {
 	decode := amp.Decode
 	if strict {
 		decode = amp.DecodeStrict
 	}
 	_, warnings, err := decode(data)
+	v.Warnings = warnings
 	if invalid, ok := errors.AsType[*amp.InvalidError](err); ok {
-		errs = invalid.Problems
+		v.Errors = invalid.Problems
 	}
-	return errs, warnings
 }
 
-func judgeSACP(data []byte, strict bool) (errs, warnings []amp.Problem) {
-	_, errs, warnings = sacp.Decode(data)
+func judgeSACP(data []byte, strict bool, v *validation) {
+	_, v.Errors, v.Warnings = sacp.Decode(data)
 	if strict {
-		return append(errs, warnings...), nil
+		v.Errors, v.Warnings = append(v.Errors, v.Warnings...), nil
 	}
-	return errs, warnings
 }
 
 func (a *app) printValidation(v *validation) {
@@ -116,6 +142,11 @@ func (a *app) printValidation(v *validation) {
 		word = "invalid"
 	}
 	a.out("%s: %s\n", safe(v.File), word)
+	if v.Repairs != nil {
+		for _, r := range *v.Repairs {
+			a.out("  repaired %s\n", safe(r.String()))
+		}
+	}
 	for _, p := range v.Errors {
 		a.out("  error    %s\n", safe(p.String()))
 	}

@@ -111,7 +111,7 @@ func (c *chain) ask(ctx context.Context, stage amp.ChainStage) ([]byte, error) {
 	s := c.agent.stages[stage]
 	turn := *c.turn
 	prompt := c.prompt(ctx, stage)
-	turn.Prompt, turn.Context, turn.Chain, turn.Session, turn.Limits = &prompt, nil, nil, "", s.Limits
+	turn.Prompt, turn.Context, turn.Chain, turn.Session, turn.Reply, turn.Limits = &prompt, nil, nil, "", nil, s.Limits
 	out, err := s.Agent.Run(ctx, turn, func(ev providers.Event) { c.pass(stage, ev) })
 	c.usage = c.usage.Plus(out.Usage)
 	if err == nil {
@@ -151,6 +151,11 @@ func (c *chain) judge(stage amp.ChainStage, text []byte) (amp.Chain, *sentient.M
 	j := c.session.Judge(find(text))
 	e.Message, e.Problems, e.Repairs, e.Warnings = amp.Raw(j.Copy), j.Errors, j.Repairs, j.Warnings
 	m := j.Message
+	if m != nil {
+		if at, ok := m.Time(); ok {
+			e.ExecutedAt = &at
+		}
+	}
 	switch {
 	case j.Held():
 		if m == nil {

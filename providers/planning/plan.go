@@ -164,4 +164,3 @@ func number(key string) int {
 }
 
 func byNumber(a, b string) int { return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b)) }
-

@@ -44,6 +44,10 @@ func (c *chain) prompt(ctx context.Context, stage amp.ChainStage) providers.Prom
 	if c.last != nil && c.last.Stage == stage {
 		c.feedback(&b)
 	}
+	if r := c.turn.Reply; r != nil {
+		brief.Block(&b, "The admin was asked", []byte(r.Question))
+		brief.Block(&b, "The admin's answer", []byte(r.Answer))
+	}
 	b.WriteString("Write your message.\n")
 	return providers.Prompt{System: systems[stage] + "\n" + formatText, Text: b.String()}
 }

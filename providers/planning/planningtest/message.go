@@ -118,4 +118,6 @@ func Agents(answer func(stage amp.ChainStage, n int, turn providers.Turn) (strin
 }
 
 // Good answers with good messages.
-func Good(stage amp.ChainStage, _ int, _ providers.Turn) (string, error) { return Message(stage, nil), nil }
+func Good(stage amp.ChainStage, _ int, _ providers.Turn) (string, error) {
+	return Message(stage, nil), nil
+}

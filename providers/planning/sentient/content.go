@@ -132,7 +132,7 @@ func (r *reader) goals(m *Message) {
 		count += len(o.Goals)
 		r.provenance(m, "output.content."+o.Key+".goals", o.Goals, false)
 	}
-	if m.AgentName != GoalAgent || !ok {
+	if m.AgentName != GoalAgent || !ok || r.brokenBelow("status") {
 		return
 	}
 	switch said := goalCount.FindStringSubmatch(m.StatusText); {

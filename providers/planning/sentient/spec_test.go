@@ -31,3 +31,12 @@ func TestSpecExamples_SEN_075(t *testing.T) {
 		}
 	}
 }
+
+func sampleOf(f *testing.F, name string) []byte {
+	f.Helper()
+	data, err := os.ReadFile("testdata/" + name + ".json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	return data
+}
