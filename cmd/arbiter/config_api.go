@@ -16,6 +16,14 @@ import (
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
+// vendor is whose model the agent is, as far as that is known.
+func (g agentConfig) vendor() string {
+	if g.Vendor != "" || g.Kind != "api" || g.URL != "" {
+		return g.Vendor
+	}
+	return map[api.Dialect]string{api.Claude: "anthropic", api.Gemini: "google", api.Responses: "openai"}[api.Dialect(g.API)]
+}
+
 // asksModel reports whether anything of an API is set.
 func (g agentConfig) asksModel() bool {
 	return g.API != "" || g.URL != "" || g.Model != "" || g.KeyEnv != "" || g.KeyFile != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0

@@ -139,8 +139,8 @@ func (a *app) examineConfig() []finding {
 		all = append(all, finding{"role " + string(r.role), "ok", name, ""})
 	}
 	x, v := c.Agents[c.Roles.Executor], c.Agents[c.Roles.Reviewer]
-	if c.Roles.Executor != "" && c.Roles.Reviewer != "" && x.Vendor != "" && x.Vendor == v.Vendor {
-		all = append(all, finding{"reviewer", "warn", "executor and reviewer are both of vendor " + x.Vendor, "Configure a reviewer of another vendor."})
+	if c.Roles.Executor != "" && c.Roles.Reviewer != "" && x.vendor() != "" && x.vendor() == v.vendor() {
+		all = append(all, finding{"reviewer", "warn", "executor and reviewer are both of vendor " + x.vendor(), "Configure a reviewer of another vendor."})
 	}
 	if len(c.Repo.Checks) == 0 {
 		all = append(all, finding{"local CI", "warn", "no checks are configured for every repository", "arbiter init --repo DIR suggests them for one."})

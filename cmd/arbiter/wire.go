@@ -80,7 +80,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 			Silence: time.Duration(g.Silence), Total: time.Duration(g.Total), Grace: time.Duration(g.Grace),
 			Output: g.Output,
 		}
-		made := coordinator.AgentConfig{Vendor: g.Vendor, Limits: limits, Roles: rolesOf(c, name), Fallback: g.Fallback}
+		made := coordinator.AgentConfig{Vendor: g.vendor(), Limits: limits, Roles: rolesOf(c, name), Fallback: g.Fallback}
 		switch g.Kind {
 		case "api":
 			agent, err := g.agent(name, configDir, limits, git)

@@ -104,7 +104,11 @@ func (r *run) play(ctx context.Context) (providers.Outcome, *providers.TurnError
 	}
 	var parts []Part
 	if r.agent.config.Material != nil && r.turn.Prompt == nil {
-		if parts, err = r.agent.config.Material(ctx, *r.turn); err != nil {
+		parts, err = r.agent.config.Material(ctx, *r.turn)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return out, r.stopped(ctx)
+		case err != nil:
 			return out, config(fmt.Errorf("read what the model is to see: %w", err))
 		}
 	}

@@ -113,6 +113,7 @@ func (s *share) pack(parts []Part, room, most int) []string {
 		}
 	}
 	for _, p := range parts {
+		p.Name = shortName(p.Name)
 		if p.Missing != "" {
 			s.missing = append(s.missing, p.Name+": "+p.Missing)
 		}
@@ -150,8 +151,18 @@ func (s *share) pack(parts []Part, room, most int) []string {
 	return bags
 }
 
-// frame is what stands around a piece.
-const frame = 200
+// frame is what stands around a piece beside its name, maxName the most that is repeated of one.
+const (
+	frame   = 200
+	maxName = 300
+)
+
+func shortName(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName/2], "") + "…" + strings.ToValidUTF8(name[len(name)-maxName/2:], "")
+}
 
 // cut takes a text apart into pieces of at most most bytes, between lines where it can, else between runes. Together they are the text.
 func cut(text string, most int) []string {

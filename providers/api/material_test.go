@@ -188,6 +188,29 @@ func TestMaterial_tooLarge(t *testing.T) {
 	})
 }
 
+// TestMaterial_hostile: names and texts that are made to blow a request up.
+func TestMaterial_hostile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := modeltest.New(modeltest.Script{Plain: true, Steps: []modeltest.Step{read(verdict("approved", "true", "true"))}})
+		parts := []Part{
+			{Name: strings.Repeat("dir/", 1000) + "é", Text: strings.Repeat("`", 200_000)},
+			{Name: "one line", Text: strings.Repeat("é", 150_000)},
+			{Name: "no text", Text: "\xff\xfe\x00\x1b[2J"},
+		}
+		res := play(t, Config{Dialect: Chat, Transport: modeltest.Transport(m), Material: given(parts...)}, reviewer())
+		v := decision(t, res)
+		if passed(v) != "true true" || !strings.Contains(v.ArchitectureNotes, "Seen: 3 of 3 files") {
+			t.Errorf("verdict = %+v", v)
+		}
+		for _, r := range m.Requests() {
+			if len(r.Body) > 220_000 {
+				t.Errorf("a request has %d bytes", len(r.Body))
+			}
+		}
+	})
+}
+
 func TestMaterial_fails(t *testing.T) {
 	t.Parallel()
 	m := modeltest.New(modeltest.Script{Plain: true})
