@@ -69,6 +69,11 @@ fuzz: ## every decoder for FUZZTIME each
 bench: ## speed and memory, each against a limit measured in the same run
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-tui
+bench-tui: ## speed of the screens; docs/benchmarks.md has the figures
+	$(GO) test ./tui ./tui/ui -run '^$$' -bench 'Frame|Batch|Diff' -benchmem
+	$(GO) test ./tui -run '^$$' -bench KeyToWrite -benchtime 200x
+
 .PHONY: clean
 clean:
 	rm -rf bin dist

@@ -91,6 +91,7 @@ func (c *Client) Query(ctx context.Context, q amp.Query) (p amp.Page, err error)
 // Status is what the coordinator says of itself; [ErrNotRunning] when none answers.
 func (c *Client) Status(ctx context.Context) (s amp.CoordinatorState, err error) {
 	if err = c.do(ctx, http.MethodGet, "/v1/status", nil, &s); errors.Is(err, ErrBroken) && ctx.Err() == nil {
+		s = amp.CoordinatorState{}
 		err = c.do(ctx, http.MethodGet, "/v1/status", nil, &s)
 	}
 	return s, err
@@ -115,17 +116,33 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, out a
 		return err
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBroken, err)
-	}
+	answer := &answerBody{r: res.Body}
 	if out == nil {
-		return nil
+		_, err = io.Copy(io.Discard, answer)
+	} else {
+		err = json.UnmarshalRead(answer, out) // piece by piece: a board of many tasks has tens of megabytes
 	}
-	if err := json.Unmarshal(data, out); err != nil {
+	switch {
+	case answer.err != nil:
+		return fmt.Errorf("%w: %w", ErrBroken, answer.err)
+	case err != nil:
 		return fmt.Errorf("read the coordinator's answer: %w", err)
 	}
 	return nil
+}
+
+// answerBody keeps the error that ended an answer before its end: what was read of it is not malformed, only cut.
+type answerBody struct {
+	r   io.Reader
+	err error
+}
+
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
 }
 
 // open sends a request and returns the answer, whose body the caller closes, or the error that the coordinator answered with.
