@@ -4,7 +4,8 @@ import "arbiter/amp"
 
 // Prompt is a text for a model.
 type Prompt struct {
-	// System is the standing instruction, Text what is asked. Both are sent as they are.
+	// System is the standing instruction, Text what is asked. Both are sent as they are; an agent that cannot look into the turn's folder by
+	// itself sends what is there along with them.
 	System string
 	Text   string
 	// Schema, when it is not empty, is the JSON Schema that the answer is to follow; it is asked for where the way to the model can,

@@ -169,7 +169,7 @@ func lookAt(dir string) ([]api.Part, error) {
 	if count > maxListed {
 		fmt.Fprintf(&list, "… and %d more\n", count-maxListed)
 	}
-	return append([]api.Part{{Name: "The files of the repository", Text: list.String()}}, heads...), nil
+	return append(heads, api.Part{Name: "The files of the repository", Text: list.String()}), nil
 }
 
 // head is the beginning of a text file.

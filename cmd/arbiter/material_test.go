@@ -135,8 +135,8 @@ func TestMaterial_look(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := seen(t, nil, providers.Turn{Role: amp.Coordinator, Dir: dir})
-	if len(parts) != 2 || parts[0].Text != "CONTRIBUTING.md\nREADME.md\ngo.mod\nsrc/main.go\n" ||
-		!strings.HasPrefix(parts[1].Text, "What it is.") || len(parts[1].Text) > maxHead+10 {
+	if len(parts) != 2 || parts[1].Text != "CONTRIBUTING.md\nREADME.md\ngo.mod\nsrc/main.go\n" ||
+		!strings.HasPrefix(parts[0].Text, "What it is.") || len(parts[0].Text) > maxHead+10 {
 		t.Errorf("parts = %+.200v", parts)
 	}
 }

@@ -103,7 +103,7 @@ func (r *run) play(ctx context.Context) (providers.Outcome, *providers.TurnError
 		return out, failed
 	}
 	var parts []Part
-	if r.agent.config.Material != nil && r.turn.Prompt == nil {
+	if r.agent.config.Material != nil && (r.turn.Prompt == nil || r.turn.Role == amp.Coordinator && r.turn.Dir != "") {
 		parts, err = r.agent.config.Material(ctx, *r.turn)
 		switch {
 		case err != nil && ctx.Err() != nil:

@@ -17,7 +17,7 @@ import (
 	"arbiter/providers/modeltest"
 )
 
-const key = "k-secret-0123456789"
+const key = "k-secret/0123456789"
 
 // verdict is an answer of a reviewer.
 func verdict(decision string, passed ...string) string {
@@ -295,11 +295,13 @@ func TestAgent_quota(t *testing.T) {
 func TestAgent_keyIsNeverRepeated(t *testing.T) {
 	t.Parallel()
 	escaped := strings.Replace(key, "s", `\u0073`, 1)
+	slashed, quoted := strings.Replace(key, "/", `\/`, 1), strings.Replace(key, "/", "%2F", 1)
 	bubble(t, "echo", func(t *testing.T, d Dialect) {
 		for _, steps := range [][]modeltest.Step{
 			{{Status: 401, Message: "wrong key " + key}},
 			{{Status: 500, Message: "cannot serve " + key}},
 			{{Status: 400, Body: `{"error":{"message":"wrong key ` + escaped + `"}}`}},
+			{{Status: 400, Body: `{"error":{"message":"wrong key ` + slashed + `, ` + quoted + `"}}`}},
 			{{Text: "prose with " + key}},
 			{{Text: "stopped at " + key, Finish: "odd " + key}},
 			{{Text: strings.Replace(verdict("approved", "true", "true"), "seen 1", key, 1)}},
@@ -313,7 +315,7 @@ func TestAgent_keyIsNeverRepeated(t *testing.T) {
 			if res.failed != nil {
 				tail = res.failed.Tail
 			}
-			if all := fmt.Sprint(res.log, res.said(), res.err, tail, string(res.out.Final), string(res.out.Answer), res.out.Text); strings.Contains(all, key) {
+			if all := fmt.Sprint(res.log, res.said(), res.err, tail, string(res.out.Final), string(res.out.Answer), res.out.Text); strings.Contains(all, key) || strings.Contains(all, slashed) || strings.Contains(all, quoted) {
 				t.Errorf("the key is repeated: %s", all)
 			}
 		}

@@ -188,6 +188,28 @@ func TestMaterial_tooLarge(t *testing.T) {
 	})
 }
 
+// TestMaterial_planner: a planner sees what has room in one request, also in the steps of a chain, and is told of the rest.
+func TestMaterial_planner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := modeltest.New(modeltest.Script{Plain: true, Steps: []modeltest.Step{read("as it is")}})
+		c := Config{Dialect: Chat, Transport: modeltest.Transport(m), Material: given(file("README", 1000, "alpha"), file("list", 400_000, "omega"))}
+		turn := providers.Turn{Role: amp.Coordinator, Dir: "/x", Prompt: &providers.Prompt{System: "s", Text: "what is asked"}}
+		if res := play(t, c, turn); res.err != nil || res.out.Text != "as it is" || !strings.Contains(res.said(), "Not seen: list: ") {
+			t.Fatalf("%+v, %v\n%s", res.out, res.err, res.said())
+		}
+		body := string(m.Requests()[0].Body)
+		if !strings.Contains(body, "alpha") || strings.Contains(body, "omega") || !strings.Contains(body, "Not seen: list: ") || strings.Contains(body, "approved_with_fix") ||
+			strings.Index(body, "alpha") > strings.Index(body, "what is asked") {
+			t.Errorf("%.400s … %s", body, body[len(body)-400:])
+		}
+		turn.Dir = ""
+		if play(t, c, turn); strings.Contains(string(m.Requests()[1].Body), "alpha") {
+			t.Error("a turn without a folder was shown one")
+		}
+	})
+}
+
 // TestMaterial_hostile: names and texts that are made to blow a request up.
 func TestMaterial_hostile(t *testing.T) {
 	t.Parallel()

@@ -209,10 +209,13 @@ func client(transport http.RoundTripper) *http.Client {
 // minSecret is the length from which on a key is looked for in what is written down: a shorter one is a placeholder.
 const minSecret = 8
 
-// clean takes the key out of a text.
+// clean takes the key out of a text, also as JSON and addresses write it.
 func (r *run) clean(s string) string {
 	if len(r.key) < minSecret {
 		return s
 	}
-	return strings.ReplaceAll(s, r.key, "[key]")
+	for _, form := range []string{r.key, strings.ReplaceAll(r.key, "/", `\/`), url.QueryEscape(r.key)} {
+		s = strings.ReplaceAll(s, form, "[key]")
+	}
+	return s
 }
