@@ -198,7 +198,7 @@ func TestTerminal_suspend(t *testing.T) {
 		p.Type("fg\r").WaitFor("[2 Tasks]").WaitGone("Stopped")
 		taken(t, p)
 	}
-	p.Press("q", "q").WaitFor("shell>")
+	p.Press("q").WaitFor("shell>")
 	givenBack(t, p)
 	p.Type("exit\r")
 	_ = p.Exit()
