@@ -213,6 +213,9 @@ func TestAgent_dialects(t *testing.T) {
 				t.Errorf("log: %s", all)
 			}
 			for _, r := range m.Requests() {
+				if d == Claude && (r.Header.Get("Anthropic-Version") != "2023-06-01" || !bytes.Contains(r.Body, []byte(`"max_tokens":16000`))) {
+					t.Errorf("header %v, body %s", r.Header, r.Body)
+				}
 				if sent := r.Header.Get("X-Api-Key") + r.Header.Get("X-Goog-Api-Key") + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); sent != key {
 					t.Errorf("the key was sent as %q", sent)
 				}
@@ -257,6 +260,31 @@ func TestAgent_wrongFinish(t *testing.T) {
 			t.Errorf("failed = %+v", res.failed)
 		}
 	})
+}
+
+// TestTooLarge: the ways in which services say that a request does not fit, as far as they are known.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	r := &run{agent: &Agent{where: "x"}}
+	for body, status := range map[string]int{
+		`{"error":{"message":"This model's maximum context length is 65536 tokens.","type":"invalid_request_error"}}`:                400,
+		`{"error":{"message":"too much","code":"context_length_exceeded"}}`:                                                          400,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`:   400,
+		`{"error":{"code":400,"message":"The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."}}`: 400,
+		`{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`:       400,
+		`{"error":"However, the model is loaded with context length of only 4096 tokens"}`:                                           400,
+		`{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 30000","code":"rate_limit_exceeded"}}`:          429,
+		`{}`: 413,
+	} {
+		if bad := r.judge(status, http.Header{}, []byte(body)); !bad.tooLarge || bad.failure != providers.FailConfig || bad.tries != 1 {
+			t.Errorf("%s: %+v", body, bad)
+		}
+	}
+	for body, status := range map[string]int{`{"error":{"message":"maximum context length"}}`: 500, `{"error":{"message":"slow down"}}`: 429} {
+		if bad := r.judge(status, http.Header{}, []byte(body)); bad.tooLarge {
+			t.Errorf("%s: %+v", body, bad)
+		}
+	}
 }
 
 func TestAgent_quota(t *testing.T) {

@@ -83,7 +83,7 @@ func tooLarge(status int, e *serviceError, low string) bool {
 	}
 	return slices.ContainsFunc([]string{
 		"maximum context length", "prompt is too long", "exceeds the maximum number of tokens", "exceeds the available context size",
-		"context length exceeded", "input length and `max_tokens` exceed context limit",
+		"context length exceeded", "context length of only", "request too large", "input length and `max_tokens` exceed context limit",
 	}, func(words string) bool { return strings.Contains(low, words) })
 }
 
