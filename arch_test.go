@@ -21,10 +21,11 @@ var allowed = map[string][]string{
 	"providers/planning/sentient":     {"amp"},
 	"providers/planning/planningtest": {"amp", "providers", "providers/agenttest", "providers/planning"},
 	// The tools of all adapters import no adapter.
-	"providers/sandbox": {"amp"},
-	"providers/sacp":    {"amp"},
-	"providers/program": {"amp", "providers", "providers/sandbox"},
-	"providers/brief":   {"amp", "providers", "providers/sacp"},
+	"providers/sandbox":   {"amp"},
+	"providers/sacp":      {"amp"},
+	"providers/program":   {"amp", "providers", "providers/sandbox"},
+	"providers/brief":     {"amp", "providers", "providers/sacp"},
+	"providers/agenttest": {"amp", "providers", "providers/sandbox", "providers/modeltest"},
 	// A model that says what a test wants knows nothing of ours.
 	"providers/modeltest": {},
 	"coordinator":         {"amp", "ssot", "providers"},

@@ -13,6 +13,7 @@ import (
 
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
+	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
 
@@ -58,7 +59,9 @@ func fake(t *testing.T, script agenttest.Script, mode Mode, leash sandbox.Mode) 
 	if script.Missing {
 		self += "-missing"
 	}
-	a, err := New(Config{Program: self, Mode: mode, Model: "m", Leash: sandbox.Leash{Mode: leash, Model: sandbox.Model{URL: "http://127.0.0.1:9/v1"}}, Env: script.Env()})
+	a, err := New(Config{Mode: mode, Config: program.Config{
+		Program: self, Model: "m", Leash: sandbox.Leash{Mode: leash, Model: sandbox.Model{URL: "http://127.0.0.1:9/v1"}}, Env: script.Env(),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,10 +34,8 @@ type event struct {
 type kind string
 
 const (
-	isEmpty    kind = ""
-	isText     kind = "text"    // no JSON object
-	isUnknown  kind = "unknown" // skipped
-	isBroken   kind = "broken"  // an event that cannot be read
+	isUnknown  kind = ""     // skipped
+	isText     kind = "text" // no event, or one that cannot be read
 	isReply    kind = "reply"
 	isRequest  kind = "request"
 	isResolved kind = "resolved" // a request of codex is answered or taken back

@@ -1,6 +1,9 @@
 package codex
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // execArgs are the arguments of the simple mode; the prompt comes on standard input. What codex may do stands in its configuration.
 func (r *run) execArgs() []string {
@@ -25,6 +28,9 @@ func (r *run) execInput() []byte {
 // heardExec handles one line of the simple mode.
 func (r *run) heardExec(raw []byte) {
 	e := decodeExec(raw)
+	if e.kind == isRetry && !strings.HasPrefix(e.trouble.Words, "Reconnecting") {
+		return // the end of the turn says it again
+	}
 	r.common(&e)
 	switch {
 	case e.kind == isThread:

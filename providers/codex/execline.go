@@ -14,16 +14,15 @@ func decodeExec(raw []byte) event {
 		Message  string         `json:"message"`
 		Item     jsontext.Value `json:"item"`
 		Usage    struct {
-			Input      count `json:"input_tokens"`
-			Cached     count `json:"cached_input_tokens"`
-			CacheWrite count `json:"cache_write_input_tokens"`
-			Output     count `json:"output_tokens"`
+			Input      program.Count `json:"input_tokens"`
+			Cached     program.Count `json:"cached_input_tokens"`
+			CacheWrite program.Count `json:"cache_write_input_tokens"`
+			Output     program.Count `json:"output_tokens"`
 		} `json:"usage"`
 		Error *turnError `json:"error"`
 	}
-	e, ok := object(raw, &top)
-	if !ok {
-		return e
+	if text, ok := program.Object(raw, &top); !ok {
+		return event{kind: isText, text: text}
 	}
 	switch top.Type {
 	case "thread.started":
@@ -53,7 +52,7 @@ func execItem(typ string, raw []byte) event {
 		Exit    *int   `json:"exit_code"`
 		Message string `json:"message"`
 	}
-	if err := read(raw, &r); err != nil {
+	if err := program.Read(raw, &r); err != nil {
 		return broken("an item", err)
 	}
 	e := event{kind: isStarted, item: r.item()}

@@ -1,41 +1,13 @@
 package codex
 
 import (
-	"bytes"
-	"math"
 	"strings"
 
 	"arbiter/providers"
 	"arbiter/providers/program"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// liberal reads what a later version of the program may write as well as what an earlier one wrote.
-var liberal = []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-// read reads v into a value that it fits; what does not fit is an error.
-func read(v []byte, into any) error { return json.Unmarshal(v, into, liberal...) }
-
-// object reads the top of a line, or says what the line is when it is no JSON object.
-func object(raw []byte, into any) (event, bool) {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0:
-		return event{}, false
-	case raw[0] != '{' || !jsontext.Value(raw).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)):
-		return event{kind: isText, text: program.Text(raw)}, false
-	}
-	if err := read(raw, into); err != nil {
-		return broken("a line", err), false
-	}
-	return event{}, true
-}
-
-func broken(what string, err error) event {
-	return event{kind: isBroken, text: what + " that cannot be read: " + program.Short([]byte(err.Error()), shortText)}
-}
 
 // decode understands one line of the app-server. It never fails: what is no event is text.
 func decode(raw []byte) event {
@@ -49,9 +21,8 @@ func decode(raw []byte) event {
 			Message string         `json:"message"`
 		} `json:"error"`
 	}
-	e, ok := object(raw, &top)
-	if !ok {
-		return e
+	if text, ok := program.Object(raw, &top); !ok {
+		return event{kind: isText, text: text}
 	}
 	switch {
 	case top.Method != "" && len(top.ID) > 0:
@@ -61,8 +32,8 @@ func decode(raw []byte) event {
 	case len(top.ID) == 0 || top.Result == nil && top.Error == nil:
 		return event{kind: isUnknown}
 	}
-	e = event{kind: isReply}
-	if read(top.ID, &e.reply) != nil {
+	e := event{kind: isReply}
+	if program.Read(top.ID, &e.reply) != nil {
 		return event{kind: isUnknown}
 	}
 	if top.Error != nil {
@@ -74,11 +45,15 @@ func decode(raw []byte) event {
 		Thread named  `json:"thread"`
 		Turn   named  `json:"turn"`
 	}
-	if err := read(top.Result, &result); err != nil {
+	if err := program.Read(top.Result, &result); err != nil {
 		return broken("a reply", err)
 	}
 	e.model, e.thread, e.turn = result.Model, result.Thread.ID, result.Turn.ID
 	return e
+}
+
+func broken(what string, err error) event {
+	return event{kind: isText, text: program.Broken(what, err)}
 }
 
 type named struct {
@@ -110,7 +85,7 @@ func notice(method string, params []byte) event {
 	if !ok {
 		return event{kind: isUnknown}
 	}
-	if err := read(params, &p); err != nil {
+	if err := program.Read(params, &p); err != nil {
 		return broken(method, err)
 	}
 	e := event{kind: known, thread: p.ThreadID, turn: p.TurnID}
@@ -147,27 +122,14 @@ var notices = map[string]kind{
 
 // rawUsage are token counts.
 type rawUsage struct {
-	Input      count `json:"inputTokens"`
-	Cached     count `json:"cachedInputTokens"`
-	CacheWrite count `json:"cacheWriteInputTokens"`
-	Output     count `json:"outputTokens"`
+	Input      program.Count `json:"inputTokens"`
+	Cached     program.Count `json:"cachedInputTokens"`
+	CacheWrite program.Count `json:"cacheWriteInputTokens"`
+	Output     program.Count `json:"outputTokens"`
 }
 
 func (u rawUsage) usage() usage {
 	return usage{int(u.Input), int(u.Cached), int(u.CacheWrite), int(u.Output)}
-}
-
-// count is a JSON number as an int that is not negative, 0 of anything else.
-type count int
-
-// UnmarshalJSON never fails but on what is no JSON.
-func (c *count) UnmarshalJSON(raw []byte) error {
-	var f float64
-	if json.Unmarshal(raw, &f) != nil || math.IsNaN(f) {
-		f = 0
-	}
-	*c = count(min(max(f, 0), math.MaxInt32))
-	return nil
 }
 
 // rawItem is an item of the app-server.
@@ -229,9 +191,9 @@ func (t *turnError) trouble() *program.Trouble {
 		Status *int `json:"httpStatusCode"`
 	}
 	switch {
-	case read(t.Info, &name) == nil:
+	case program.Read(t.Info, &name) == nil:
 		out.Class = classes[name]
-	case read(t.Info, &parts) == nil:
+	case program.Read(t.Info, &parts) == nil:
 		for name, part := range parts {
 			if part.Status != nil {
 				out.Status = *part.Status

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"arbiter/providers"
+	"arbiter/providers/program"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -29,7 +30,7 @@ func request(id jsontext.Value, method string, params []byte) event {
 	if method != askCommand && method != askChange {
 		return e
 	}
-	if err := read(params, &p); err != nil {
+	if err := program.Read(params, &p); err != nil {
 		e.method = "" // refused: what cannot be read cannot be shown
 		return e
 	}

@@ -50,7 +50,8 @@ func (r *run) play(ctx context.Context, cage *sandbox.Cage) (providers.Outcome, 
 	if r.agent.config.Mode == ModeExec {
 		spec, line = sandbox.Spec{Argv: r.execArgs(), Stdin: r.execInput()}, r.heardExec
 	}
-	p, err := r.agent.start(ctx, cage, r.turn, r.home, spec)
+	spec.Env = []string{keyVar + "=" + sandbox.PlaceholderKey, "CODEX_HOME=" + r.home}
+	p, err := r.agent.config.Start(ctx, cage, r.turn, spec)
 	if err != nil {
 		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
@@ -96,14 +97,10 @@ func (r *run) accept() {
 
 // common handles what both modes say alike.
 func (r *run) common(e *event) {
-	if e.kind != isText && e.kind != isEmpty {
-		r.spoke = true
-	}
+	r.spoke = r.spoke || e.kind != isText
 	switch e.kind {
 	case isText:
-		r.progress("output: " + e.text)
-	case isBroken:
-		r.progress("not understood: " + e.text)
+		r.progress(e.text)
 	case isTurn:
 		r.accept()
 	case isStarted:
@@ -127,7 +124,7 @@ func (r *run) common(e *event) {
 		if e.status != completed && r.trouble == nil {
 			r.trouble = &program.Trouble{Words: "the turn ended with status " + program.Short([]byte(e.status), shortText)}
 		}
-	case isEmpty, isUnknown, isReply, isRequest, isResolved, isThread, isUsage:
+	case isUnknown, isReply, isRequest, isResolved, isThread, isUsage:
 	default:
 		panic("codex: unreachable event " + string(e.kind))
 	}
@@ -177,9 +174,9 @@ func (r *run) judge(end program.End) *providers.TurnError {
 	fail := func(f providers.Failure, format string, args ...any) *providers.TurnError {
 		return &providers.TurnError{Failure: f, Text: fmt.Sprintf(format, args...)}
 	}
-	words := program.Short([]byte(lastLine(end.Tail)), shortText)
+	words := program.LastLine(end.Tail)
 	switch {
-	case r.trouble != nil && len(r.prompt.Schema) > 0 && badSchema(r.trouble.Words):
+	case r.trouble != nil && len(r.prompt.Schema) > 0 && r.trouble.BadSchema():
 		r.agent.refused.Store(string(r.prompt.Schema), true)
 		r.prompt.Schema, r.again = nil, true
 		r.progress("the model's service does not take the schema of the answer: it is asked for in words alone")
@@ -200,15 +197,4 @@ func (r *run) judge(end program.End) *providers.TurnError {
 		return fail(providers.FailAnswer, "codex completed its turn without a message")
 	}
 	return nil
-}
-
-// badSchema reports whether a service says that it cannot hold a model to a schema.
-func badSchema(words string) bool {
-	words = strings.ToLower(words)
-	return strings.Contains(words, "schema") && (strings.Contains(words, "invalid") || strings.Contains(words, "not supported"))
-}
-
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
 }

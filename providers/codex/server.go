@@ -49,6 +49,8 @@ type threadParams struct {
 	Approval  string `json:"approvalPolicy"`
 	Sandbox   string `json:"sandbox"`
 	Developer string `json:"developerInstructions,omitzero"`
+	// NoTurns leaves the history out of the reply to a resume.
+	NoTurns bool `json:"excludeTurns,omitzero"`
 }
 
 type turnParams struct {
@@ -63,7 +65,7 @@ type input struct {
 	Text string `json:"text"`
 }
 
-func words(text string) []input { return []input{{Type: "text", Text: text}} }
+func texts(text string) []input { return []input{{Type: "text", Text: text}} }
 
 // send writes one object to codex.
 func (r *run) send(v any) {
@@ -104,7 +106,7 @@ func (r *run) heard(raw []byte) {
 		r.used(&e)
 	case isEnd:
 		r.session.Done()
-	case isEmpty, isText, isUnknown, isBroken, isThread, isTurn, isWarning, isRetry:
+	case isText, isUnknown, isThread, isTurn, isWarning, isRetry:
 	default:
 		panic("codex: unreachable event " + string(e.kind))
 	}
@@ -135,7 +137,7 @@ func (r *run) replied(e *event) {
 	case callResume, callThread:
 		r.model = e.model
 		r.named(e.thread)
-		r.send(call{callTurn, "turn/start", turnParams{ThreadID: r.thread, Input: words(r.prompt.Text), Schema: r.prompt.Schema}})
+		r.send(call{callTurn, "turn/start", turnParams{ThreadID: r.thread, Input: texts(r.prompt.Text), Schema: r.prompt.Schema}})
 	case callTurn:
 		r.turnID = e.turn
 		r.accept()
@@ -143,8 +145,8 @@ func (r *run) replied(e *event) {
 }
 
 func (r *run) threadParams(thread string) threadParams {
-	s := settings{writes: writes(r.turn)}
-	return threadParams{ThreadID: thread, Cwd: r.turn.Dir, Approval: s.approval(), Sandbox: s.sandbox(), Developer: r.prompt.System}
+	s := settings{writes: !program.ReadsOnly(r.turn)}
+	return threadParams{ThreadID: thread, Cwd: r.turn.Dir, Approval: s.approval(), Sandbox: s.sandbox(), Developer: r.prompt.System, NoTurns: thread != ""}
 }
 
 // used takes the thread's usage. What it was before this turn is what it is now without the first request.
@@ -158,9 +160,6 @@ func (r *run) used(e *event) {
 	r.total = e.total
 }
 
-// maxRequest is the most bytes of a request that a person can be shown.
-const maxRequest = 256 << 10
-
 // asked puts a request of codex to the turn's Ask, or declines what has no form that holds once.
 func (r *run) asked(e *event) {
 	id := string(e.id)
@@ -169,7 +168,7 @@ func (r *run) asked(e *event) {
 		r.progress("asked for what is not granted: " + program.Short([]byte(e.method), shortText))
 		r.send(reply{ID: e.id, Error: &refusal{-32601, "not supported: go on without it"}})
 		return
-	case len(e.ask.Request) > maxRequest:
+	case len(e.ask.Request) > program.MaxRequest:
 		r.decide(e.id, providers.Decision{Reason: "the request is too long to be shown to a person"})
 		return
 	}
@@ -198,7 +197,7 @@ func (r *run) decide(id jsontext.Value, d providers.Decision) {
 	if !d.Allow && d.Reason != "" && r.turnID != "" {
 		text := fmt.Sprintf("The request was declined. The reason: %s", d.Reason)
 		r.told++
-		r.send(call{callLater + r.told, "turn/steer", turnParams{ThreadID: r.thread, Expected: r.turnID, Input: words(text)}})
+		r.send(call{callLater + r.told, "turn/steer", turnParams{ThreadID: r.thread, Expected: r.turnID, Input: texts(text)}})
 	}
 }
 

@@ -32,6 +32,12 @@ func Short(raw []byte, n int) string {
 	return s
 }
 
+// LastLine is the last line of a text that is not empty, shortened: of standard error often the reason of an end.
+func LastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return Short([]byte(s[strings.LastIndexByte(s, '\n')+1:]), 300)
+}
+
 // Exit is an exit code in words; nil is that of a program that could not be ended. Codes over 128 are signals by convention.
 func Exit(code *int) string {
 	switch {

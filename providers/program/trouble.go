@@ -38,6 +38,12 @@ func (t *Trouble) Error() *providers.TurnError {
 	return &providers.TurnError{Failure: class, Text: fmt.Sprintf(meanings[class], words), Retry: retry(t.Words)}
 }
 
+// BadSchema reports whether the service says that it cannot hold a model to the schema of the answer.
+func (t *Trouble) BadSchema() bool {
+	words := strings.ToLower(t.Words)
+	return strings.Contains(words, "schema") && contains(words, "invalid", "not supported", "unsupported")
+}
+
 // meanings are the sentences of the classes.
 var meanings = map[providers.Failure]string{
 	providers.FailAuth:       "the model's service refused the key: %s; check the key and what it may do, then try again",

@@ -58,6 +58,10 @@ func (c *Cage) bubblewrap(spec *Spec, argv []string) ([]string, error) {
 // frame are the arguments for the namespaces and what every cage shows.
 func (b *wrapper) frame(v *view) []string {
 	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "arbiter"}
+	if os.Geteuid() == 0 {
+		// Without capabilities root cannot make user namespaces of its own, which programs need that confine their commands themselves.
+		args = append(args, "--unshare-user", "--uid", "1000", "--gid", "1000")
+	}
 	for _, f := range v.systemFolders() {
 		if target, err := os.Readlink(f); err == nil {
 			args = append(args, "--symlink", target, f)

@@ -281,6 +281,18 @@ func TestCage_exit(t *testing.T) {
 	})
 }
 
+// A program in a cage can confine its own commands further, also where the coordinator is root.
+func TestCage_nested(t *testing.T) {
+	t.Parallel()
+	if _, err := Bubblewrap.Works(); err != nil {
+		t.Skipf("NOT TESTED, since %v", err)
+	}
+	c := opened(t, Leash{Mode: Bubblewrap})
+	if r := script(t, c, spec(t, ""), "bwrap --unshare-all --ro-bind / / --tmpfs /tmp echo inside"); r.out != "inside\n" || r.exit != 0 {
+		t.Errorf("out %q, exit %d: %s", r.out, r.exit, r.err)
+	}
+}
+
 // A program in a cage is asked to end, and ends by itself.
 func TestCage_polite(t *testing.T) {
 	t.Parallel()
