@@ -148,6 +148,10 @@ func outcomeWord(o amp.TurnOutcome) string {
 		return "stopped"
 	case amp.TurnLost:
 		return "lost"
+	case amp.TurnAsked:
+		return "asked you"
+	case amp.TurnPaused:
+		return "at its limit"
 	case amp.TurnFailed:
 	}
 	return "failed"

@@ -61,6 +61,7 @@ func newInboxPage(e *env) *inboxPage {
 		Lines:   func(i, w int, selected bool) []ui.Line { return []ui.Line{p.line(&p.rows[i], w, selected)} },
 		Live:    func(i int) string { return ui.PadLeft(p.e.Age(p.rows[i].At), 4) },
 	})
+	p.list.Pin(true) // as on Now
 	p.rebuild()
 	return p
 }

@@ -160,7 +160,7 @@ func keyToWrite(b *testing.B, h *hose) {
 	p.Quit()
 	cancel()
 	go func() { // what is still written
-		for range y.seen { //nolint:revive // until the test ends
+		for range y.seen {
 		}
 	}()
 	wg.Wait()

@@ -53,6 +53,7 @@ func newNowPage(e *env) *nowPage {
 		},
 		Live: func(i int) string { return ui.PadLeft(e.Age(e.Index.Needs[i].At), ageCells) },
 	})
+	p.needs.Pin(true) // what is graver comes above: it must not come out of sight
 	p.tasks = ui.NewList(e.Theme, ui.Source{
 		Len:     func() int { return len(p.order.keys) },
 		ID:      func(i int) string { return string(p.order.keys[i].id) },

@@ -64,3 +64,31 @@ func TestEffects_wontTwice(t *testing.T) {
 		t.Errorf("push is named %d times", pushes)
 	}
 }
+
+// What is graver than what is on the screen comes into sight by itself; the cursor stays on what it was on.
+func TestNeeds_gravestInSight(t *testing.T) {
+	t.Parallel()
+	for _, screen := range []string{"1", "3"} {
+		script := tuitest.NewScript(tuitest.SceneEnd)
+		for range 12 {
+			script.NewTask("Router property tests").Propose().Approve().Dispatch().Ack(amp.TaskDispatch).AsksAs(amp.QuestionClarification, "Which fixture?", "v6")
+		}
+		last := script.NewTask("Compact the log").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
+		s := start(t, script, 80, 24)
+		s.Press(screen).WaitFor("▌ ?").Shows("T-2026-001")
+		last.Escalate(amp.UnknownEscalation, amp.Critical, "codex is silent")
+		s.WaitFor("codex is silent").Shows("▌ ?")
+	}
+}
+
+// A turn that ended with a question or at a limit is no failed one.
+func TestOutcomeWord(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[amp.TurnOutcome]string{
+		amp.TurnOK: "ended well", amp.TurnAsked: "asked you", amp.TurnPaused: "at its limit", amp.TurnFailed: "failed",
+	} {
+		if got := outcomeWord(outcome); got != want {
+			t.Errorf("%s is called %q, want %q", outcome, got, want)
+		}
+	}
+}

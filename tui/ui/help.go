@@ -149,14 +149,14 @@ func (h *Help) Render(th *theme.Theme, w, h2 int) *Block {
 	h.reveal(columns, rows)
 	b := NewBlock(th, inner)
 	for i := h.top; i < h.top+rows; i++ {
-		line := ""
+		var line strings.Builder
 		for at, c := range columns {
 			if at > 0 {
-				line += " "
+				line.WriteString(" ")
 			}
-			line += Pad(textAt(c, i), cols)
+			line.WriteString(Pad(textAt(c, i), cols))
 		}
-		b.Add(line)
+		b.Add(line.String())
 	}
 	facts := "/ type to filter"
 	if q := h.filter.Text(); q != "" {
