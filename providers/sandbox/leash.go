@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Leash is what the programs of an agent may reach of this machine and of the network. The zero Leash holds nothing back: programs run
@@ -24,6 +25,9 @@ type Leash struct {
 	// Meter, when it is not nil, is told what each answer of the model took, as far as the answer says it. An error ends the cage with
 	// that reason: it is where a cap on money belongs. It is called from several goroutines.
 	Meter func(Used) error
+	// Answered, when it is not nil, is told of each answer of the model its HTTP status and how long it asks to wait, 0 when it does not;
+	// status 0 is a model that was not reached. It is called from several goroutines.
+	Answered func(status int, retry time.Duration)
 }
 
 // Model is the service that a program may talk to through the proxy.
@@ -67,7 +71,7 @@ func (l Leash) Open(_ context.Context, _ string) (*Cage, error) {
 	}
 	c := &Cage{leash: l, mode: mode}
 	c.leash.ReadOnly, c.leash.ReadWrite = slices.Clone(l.ReadOnly), slices.Clone(l.ReadWrite)
-	if l.Model.URL == "" || mode == Off && l.Model.Key == nil && l.Caps == (Caps{}) && l.Meter == nil {
+	if l.Model.URL == "" || mode == Off && l.Model.Key == nil && l.Caps == (Caps{}) && l.Meter == nil && l.Answered == nil {
 		return c, nil
 	}
 	c.proxy, err = openProxy(&c.leash, mode == Bubblewrap)

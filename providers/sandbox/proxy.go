@@ -40,6 +40,7 @@ type proxy struct {
 	target *url.URL
 	caps   Caps
 	meter  func(Used) error
+	told   func(status int, retry time.Duration)
 	url    string // as programs reach it
 	prefix string // in front of every path, a secret where others could reach the port
 	dir    string // holds the socket
@@ -65,7 +66,7 @@ func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
 	}
 	target.Path, target.RawPath = strings.TrimSuffix(target.Path, "/"), ""
 	p := &proxy{
-		model: l.Model, target: target, caps: l.Caps, meter: l.Meter, done: make(chan struct{}),
+		model: l.Model, target: target, caps: l.Caps, meter: l.Meter, told: l.Answered, done: make(chan struct{}),
 		under: make(chan struct{}, maxConnections), transport: newTransport(),
 	}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -197,11 +198,38 @@ func (p *proxy) forward(w *answer, r *http.Request, to *url.URL, key string) {
 			res.Header.Del("Set-Cookie")
 			hide(res, key)
 			p.measure(res)
+			p.tell(res.StatusCode, retryAfter(res.Header.Get("Retry-After"), time.Now()))
 			return nil
 		},
-		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { w.refuse(p.trouble(err)) },
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil { // else the program left, or the turn is over
+				p.tell(0, 0)
+			}
+			w.refuse(p.trouble(err))
+		},
 	}
 	rp.ServeHTTP(w, r)
+}
+
+// tell says what became of a request.
+func (p *proxy) tell(status int, retry time.Duration) {
+	if p.told != nil {
+		p.told(status, retry)
+	}
+}
+
+// maxRetry is the longest wait that a service is believed to ask for.
+const maxRetry = 7 * 24 * time.Hour
+
+// retryAfter reads the header of that name, 0 when it says nothing.
+func retryAfter(text string, now time.Time) time.Duration {
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(n)*time.Second, maxRetry)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), maxRetry)
+	}
+	return 0
 }
 
 // newTransport reaches the model as this process reaches the network. Answers come uncompressed, so that their usage can be read.

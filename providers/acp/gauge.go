@@ -1,0 +1,93 @@
+package acp
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"arbiter/providers"
+	"arbiter/providers/program"
+	"arbiter/providers/sandbox"
+)
+
+// gauge knows what went to the model: programs report their tokens late, in part or not at all, and some repeat for ever what the model's service
+// refuses. It is safe for concurrent use.
+type gauge struct {
+	mu      sync.Mutex
+	used    providers.Usage
+	refused int // answers without success since the last one with it
+	status  int // of the last answer, 0 when the model was not reached
+	retry   time.Duration
+}
+
+// on is the leash with the gauge on it.
+func (g *gauge) on(l sandbox.Leash) sandbox.Leash {
+	if l.Model.URL == "" {
+		return l
+	}
+	meter, answered := l.Meter, l.Answered
+	l.Meter = func(u sandbox.Used) error {
+		g.mu.Lock()
+		g.used = g.used.Plus(providers.Usage{
+			Model: u.Model, Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output, Tokens: u.Input + u.Output,
+		})
+		g.mu.Unlock()
+		if meter != nil {
+			return meter(u)
+		}
+		return nil
+	}
+	l.Answered = func(status int, retry time.Duration) {
+		g.mu.Lock()
+		g.status, g.retry = status, retry
+		if g.refused++; status >= 200 && status < 400 {
+			g.refused = 0
+		}
+		g.mu.Unlock()
+		if answered != nil {
+			answered(status, retry)
+		}
+	}
+	return l
+}
+
+// usage is what the answers so far took.
+func (g *gauge) usage() providers.Usage {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.used
+}
+
+// The most that is waited for a service that refuses: how often a program may try, and how long the service may ask it to wait.
+const (
+	patience = 4
+	maxWait  = 20 * time.Second
+)
+
+// stuck is why it makes no sense to let the program try again, nil when it does.
+func (g *gauge) stuck() *providers.TurnError {
+	g.mu.Lock()
+	tries, wait := g.refused, g.retry
+	g.mu.Unlock()
+	if tries < patience && (tries == 0 || wait <= maxWait) {
+		return nil
+	}
+	return g.trouble(fmt.Sprintf("it refused %d times", tries))
+}
+
+// trouble is an error with these words as the last answer of the service explains it.
+func (g *gauge) trouble(words string) *providers.TurnError {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := program.Trouble{Words: words}
+	if g.refused > 0 {
+		if t.Status = g.status; g.status == 0 {
+			t.Class = providers.FailTransport
+		}
+	}
+	failed := t.Error()
+	if g.refused > 0 && failed.Retry == 0 {
+		failed.Retry = g.retry
+	}
+	return failed
+}
