@@ -443,3 +443,44 @@ func TestInbox_filter(t *testing.T) {
 	s.Press("enter").Shows("◆ ").Hides("ack_timeout:")
 	s.Press("esc").Shows("ack_timeout")
 }
+
+// An agent at a limit: try again, another agent, or the end; an answer in other words is none.
+func TestQuestion_limit(t *testing.T) {
+	t.Parallel()
+	s, _ := onCard(t, func(s *tuitest.Script) *tuitest.Story {
+		st := s.NewTask("Extract retry policy").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
+		return st.AsksAs(amp.QuestionLimit, "codex cannot work as executor: the key is refused", amp.OptionTryAgain)
+	})
+	s.Shows("«try again»", "Give the task to another agent", "Stop the task", "the task stands still until you answer")
+	s.Press("1").Shows("with «try again»?")
+	s.arm()
+	s.Press("tab", "enter").WaitFor("is entry")
+	if c := s.last(); c.Command != amp.Answer || c.Args.Option != amp.OptionTryAgain {
+		t.Errorf("command = %+v", c)
+	}
+}
+
+// The budget of a day is let go by for one task, not raised; without an answer the next day begins.
+func TestQuestion_day(t *testing.T) {
+	t.Parallel()
+	s, _ := onCard(t, func(s *tuitest.Script) *tuitest.Story {
+		st := s.NewTask("Extract retry policy").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
+		return st.AsksAs(amp.QuestionBudget, "$9.00 of $8.00 of today (2026-02-26, UTC) are used by all tasks", amp.OptionToday)
+	})
+	s.Shows("1  «go on today»").Hides("more turns").Press("1").Shows("with «go on today»?")
+	s.arm()
+	s.Press("tab", "enter").WaitFor("is entry")
+	if c := s.last(); c.Command != amp.Answer || c.Args.Option != amp.OptionToday {
+		t.Errorf("command = %+v", c)
+	}
+}
+
+// A budget of money is raised in steps of what is spent.
+func TestQuestion_cost(t *testing.T) {
+	t.Parallel()
+	s, _ := onCard(t, func(s *tuitest.Script) *tuitest.Story {
+		st := s.NewTask("Extract retry policy").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
+		return st.AsksAs(amp.QuestionBudget, "$2.25 of $2.00 cost are used", "raise_limit", "terminate")
+	})
+	s.Shows("2 times what is spent", "Stop the task")
+}
