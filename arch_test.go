@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},
 	// The planning chain runs agents of any adapter, and imports none.
 	"providers/planning":              {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning/sentient"},
+	"providers/planning/memory":       {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning", "providers/planning/sentient"},
 	"providers/planning/sentient":     {"amp"},
 	"providers/planning/planningtest": {"amp", "providers", "providers/agenttest", "providers/planning"},
 	// The tools of all adapters import no adapter.

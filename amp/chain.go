@@ -15,6 +15,8 @@ const (
 	StageObjective ChainStage = "objective"
 	StageGoal      ChainStage = "goal"
 	StagePlanning  ChainStage = "planning"
+	// StageMemory comes after the chain, when its task has ended; it is none of [ChainStages].
+	StageMemory ChainStage = "memory"
 )
 
 // ChainStages are the stages in their order.
@@ -116,7 +118,7 @@ type ChainState struct {
 
 func (b *Board) foldChain(e *Entry, c *Chain) error {
 	t := b.touch(e)
-	if t == nil {
+	if t == nil || c.Stage == StageMemory {
 		return nil
 	}
 	s := ChainState{Basis: c.Basis}

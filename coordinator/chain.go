@@ -36,6 +36,20 @@ func (c *Coordinator) heardChain(t *amp.Task, l *liveTurn, payload json.RawMessa
 	return records
 }
 
+// Remember writes down what the memory agent said of a task that has ended.
+func (c *Coordinator) Remember(ctx context.Context, body amp.Chain) error {
+	if body.Stage != amp.StageMemory {
+		return fmt.Errorf("a message of the %s agent comes from a turn, not from here", body.Stage)
+	}
+	_, err := c.call(ctx, body.TaskID, func(now time.Time) ([]amp.Record, error) {
+		if c.board.Task(body.TaskID) == nil {
+			return nil, fmt.Errorf("task %s is not known", body.TaskID)
+		}
+		return []amp.Record{c.record(amp.KindChain, body.TaskID, amp.Coordinator, body.Agent, now, body)}, nil
+	})
+	return err
+}
+
 const outOfScope = "OUT_OF_SCOPE"
 
 // maxPast is how many entries of a chain a planning turn is given: more than a chain that goes on can need.

@@ -92,6 +92,8 @@ type Config struct {
 	Permissions []amp.PermissionRule
 	AskTimeout  time.Duration
 	GrantFor    time.Duration
+	// Memory returns what earlier tasks taught about a repository, bounded, for its planners; nil for nothing.
+	Memory func(repo string) (string, error)
 	// Undo is the time in which a decision taken on a screen can be withdrawn (10 s).
 	Undo time.Duration
 	// Heartbeat is how long a role with an open duty may write nothing (30 min, AMP-170).

@@ -12,16 +12,30 @@ import (
 )
 
 // planningContext captures what a planner is told, as a function of the repository's facts.
-func planningContext(t *amp.Task) func(amp.RepoFacts) []byte {
+func planningContext(t *amp.Task) func(facts amp.RepoFacts, memory string) []byte {
 	wish, guidance, plan := t.Wish, t.Guidance, t.Plan
-	return func(facts amp.RepoFacts) []byte {
+	return func(facts amp.RepoFacts, memory string) []byte {
 		return amp.EncodeBody(struct {
 			Wish     *amp.Wish     `json:"wish"`
 			Guidance string        `json:"guidance,omitzero"`
 			Plan     *amp.Plan     `json:"plan,omitzero"`
 			Repo     amp.RepoFacts `json:"repo"`
-		}{wish, guidance, plan, facts})
+			Memory   string        `json:"memory,omitzero"`
+		}{wish, guidance, plan, facts, memory})
 	}
+}
+
+// recall is what earlier tasks taught about a repository. Without it a plan is drafted all the same.
+func (c *Coordinator) recall(repo string) string {
+	if c.cfg.Memory == nil {
+		return ""
+	}
+	text, err := c.cfg.Memory(repo)
+	if err != nil {
+		c.cfg.Logger.Error("a plan is drafted without memory", "err", err)
+		return ""
+	}
+	return text
 }
 
 // planningSpace is the workspace of a planner: the default branch as it stands, to be read.

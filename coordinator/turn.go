@@ -72,7 +72,7 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 
 // prepareTurn fills in where the turn works and what it is told. A planner gets a disposable worktree too, at the base of the work to
 // come: what it writes there is gone with it. ws then becomes the workspace of that worktree.
-func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *providers.Turn, u *amp.Turn, planning func(amp.RepoFacts) []byte) error {
+func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *providers.Turn, u *amp.Turn, planning func(amp.RepoFacts, string) []byte) error {
 	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
 		return fmt.Errorf("make the agent's home: %w", err)
 	}
@@ -91,7 +91,7 @@ func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *
 			return err
 		}
 		turn.Dir, turn.Env, turn.Work, u.Dir = p.Dir, p.Env, *ws, p.Dir
-		turn.Context = []json.RawMessage{planning(facts)}
+		turn.Context = []json.RawMessage{planning(facts, c.recall(facts.Root))}
 		turn.Chain, err = c.pastChain(ctx, turn.Task)
 		return err
 	}

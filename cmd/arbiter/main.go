@@ -100,7 +100,7 @@ func newRoot(a *app) *cobra.Command {
 	pf.StringArrayVar(&a.sets, "set", nil, "override one configuration key, as policy.slots=2; may be repeated")
 	pf.BoolVar(&a.json, "json", false, "print JSON")
 	screenFlags(root, a)
-	part(root, "Tasks:", newTask(a), newPlan(a), newEscalation(a))
+	part(root, "Tasks:", newTask(a), newPlan(a), newEscalation(a), newMemory(a))
 	part(
 		root, "Decisions about a task:", newAccept(a), newAnswer(a), newDeliver(a), newNote(a), newOverride(a), newRaiseLimit(a), newReassign(a),
 		newRedispatch(a), newResume(a), newRollback(a), newSplit(a), newTerminate(a), newUnlock(a), newWithdraw(a),

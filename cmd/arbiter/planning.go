@@ -17,6 +17,8 @@ type planningConfig struct {
 	Goal      string `toml:"goal"`
 	Planning  string `toml:"planning"`
 	Memory    string `toml:"memory"`
+	// MemoryEvery is how often ended tasks are looked for besides when one ends; 0 means once a day.
+	MemoryEvery duration `toml:"memory_every"`
 }
 
 // configured reports whether there is a chain.
@@ -53,7 +55,7 @@ func (p planningConfig) validate(agents map[string]agentConfig, bad func(string,
 }
 
 // addPlanning adds the chain to the agents that it is made of.
-func addPlanning(c *config, agents map[string]coordinator.AgentConfig, memory planning.Config) error {
+func addPlanning(c *config, agents map[string]coordinator.AgentConfig) error {
 	p := c.Planning
 	if !p.configured() {
 		return nil
@@ -61,8 +63,7 @@ func addPlanning(c *config, agents map[string]coordinator.AgentConfig, memory pl
 	stage := func(name string) planning.Stage {
 		return planning.Stage{Name: name, Agent: agents[name].Agent, Limits: agents[name].Limits}
 	}
-	memory.Objective, memory.Goal, memory.Planning = stage(p.Objective), stage(p.Goal), stage(p.Planning)
-	agent, err := planning.New(memory)
+	agent, err := planning.New(planning.Config{Objective: stage(p.Objective), Goal: stage(p.Goal), Planning: stage(p.Planning)})
 	if err != nil {
 		return fmt.Errorf("configure [planning]: %w", err)
 	}

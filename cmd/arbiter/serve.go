@@ -62,6 +62,10 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if err != nil {
 		return err
 	}
+	keeper, err := newKeeper(home, cfg, filepath.Dir(file), coord, logger)
+	if err != nil {
+		return err
+	}
 	l, err := server.Listen(home)
 	if err != nil {
 		return err
@@ -74,6 +78,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	g.Go(func() error { return coord.Run(ctx) })
 	g.Go(func() error { return api.Serve(ctx, l) })
 	g.Go(func() error { audit.Run(ctx, home, follower(coord), logger); return nil })
+	g.Go(func() error { keeper.run(ctx); return nil })
 	err = g.Wait()
 	logger.Info("the coordinator ended")
 	return err

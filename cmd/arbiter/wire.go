@@ -13,7 +13,6 @@ import (
 	"arbiter/gitops"
 	"arbiter/providers"
 	"arbiter/providers/command"
-	"arbiter/providers/planning"
 	"arbiter/providers/sandbox"
 	"arbiter/ssot"
 )
@@ -32,7 +31,7 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 	for typ, d := range c.Policy.AckTimeouts {
 		acks[amp.MessageType(typ)] = time.Duration(d)
 	}
-	if err := addPlanning(c, agents, planning.Config{}); err != nil {
+	if err := addPlanning(c, agents); err != nil {
 		return nil, err
 	}
 	roles := map[amp.Role]string{}
@@ -50,7 +49,7 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
-		Reaper: orphans{},
+		Reaper: orphans{}, Memory: recall(home),
 	})
 }
 

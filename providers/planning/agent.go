@@ -22,9 +22,6 @@ type Config struct {
 	Objective Stage
 	Goal      Stage
 	Planning  Stage
-	// Memory returns what earlier tasks taught, as text for the objective agent; nil for nothing. A memory that cannot be read is
-	// said as progress and stops nothing.
-	Memory func(ctx context.Context) (string, error)
 }
 
 // Agent is the chain. It is safe for concurrent use when its agents are.

@@ -44,7 +44,11 @@ func (c *chain) resume() {
 	basis := c.order.basis()
 	for _, raw := range c.turn.Chain {
 		var e amp.Chain
-		if json.Unmarshal(raw, &e) != nil || e.Basis != basis {
+		err := json.Unmarshal(raw, &e)
+		if err == nil && e.Stage == amp.StageMemory {
+			continue
+		}
+		if err != nil || e.Basis != basis {
 			c.forget()
 			continue
 		}
@@ -110,7 +114,7 @@ func (c *chain) play(ctx context.Context) (question string, err error) {
 func (c *chain) ask(ctx context.Context, stage amp.ChainStage) ([]byte, error) {
 	s := c.agent.stages[stage]
 	turn := *c.turn
-	prompt := c.prompt(ctx, stage)
+	prompt := c.prompt(stage)
 	turn.Prompt, turn.Context, turn.Chain, turn.Session, turn.Reply, turn.Limits = &prompt, nil, nil, "", nil, s.Limits
 	out, err := s.Agent.Run(ctx, turn, func(ev providers.Event) { c.pass(stage, ev) })
 	c.usage = c.usage.Plus(out.Usage)
@@ -148,7 +152,7 @@ func (c *chain) judge(stage amp.ChainStage, text []byte) (amp.Chain, *sentient.M
 		TaskID: c.turn.Task, TurnID: c.turn.ID, Stage: stage, Agent: c.agent.stages[stage].Name, Basis: c.order.basis(), Result: amp.ChainHeld,
 	}
 	e.Receive(text)
-	j := c.session.Judge(find(text))
+	j := c.session.Judge(Find(text))
 	e.Message, e.Problems, e.Repairs, e.Warnings = amp.Raw(j.Copy), j.Errors, j.Repairs, j.Warnings
 	m := j.Message
 	if m != nil {
@@ -180,9 +184,9 @@ func (c *chain) judge(stage amp.ChainStage, text []byte) (amp.Chain, *sentient.M
 // names are members that a message has and that other objects in a text mostly have not.
 var names = []string{"message_id", "timestamp", "agent", "input", "output", "next_agent", "status", "metadata", "resources", "audit"}
 
-// find is the message in the text of a model: the first object that has most of its members. Without one it is the whole text, which then is
+// Find is the message in the text of a model: the first object that has most of its members. Without one it is the whole text, which then is
 // what is wrong.
-func find(text []byte) []byte {
+func Find(text []byte) []byte {
 	if len(text) > amp.MaxMessage {
 		return text
 	}

@@ -16,6 +16,17 @@ type order struct {
 	Guidance string        `json:"guidance"`
 	Plan     *amp.Plan     `json:"plan"`
 	Repo     amp.RepoFacts `json:"repo"`
+	Memory   string        `json:"memory"`
+}
+
+// said is the order as the agents of the chain are told it: the memory is for the first of them.
+func (o *order) said() []byte {
+	return amp.EncodeBody(struct {
+		Wish     amp.Wish      `json:"wish"`
+		Guidance string        `json:"guidance,omitzero"`
+		Plan     *amp.Plan     `json:"plan,omitzero"`
+		Repo     amp.RepoFacts `json:"repo"`
+	}{o.Wish, o.Guidance, o.Plan, o.Repo})
 }
 
 func readOrder(turn *providers.Turn) (*order, error) {

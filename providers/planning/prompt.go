@@ -1,7 +1,6 @@
 package planning
 
 import (
-	"context"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -12,8 +11,10 @@ import (
 	"arbiter/providers/brief"
 )
 
+// Format tells a model what a message looks like.
+//
 //go:embed prompts/format.md
-var formatText string
+var Format string
 
 //go:embed prompts/objective.md
 var objectiveText string
@@ -29,12 +30,12 @@ var systems = map[amp.ChainStage]string{
 }
 
 // prompt is what the agent of a stage is told: the wish, what earlier tasks taught, the message before, and why its last message was held.
-func (c *chain) prompt(ctx context.Context, stage amp.ChainStage) providers.Prompt {
+func (c *chain) prompt(stage amp.ChainStage) providers.Prompt {
 	var b strings.Builder
-	brief.Block(&b, "The wish, the repository, and what stands so far", c.turn.Context[0])
+	brief.Block(&b, "The wish, the repository, and what stands so far", c.order.said())
 	if stage == amp.StageObjective {
 		fmt.Fprintf(&b, "Use session_id %q and request_id %q.\n\n", "session-"+c.turn.ID, string(c.turn.Task)+"-"+c.order.basis())
-		if text := c.remember(ctx); text != "" {
+		if text := capTokens(c.order.Memory, MemoryTokens); text != "" {
 			brief.Block(&b, "What earlier tasks taught; hints, which may be wrong", []byte(text))
 		}
 	} else {
@@ -49,7 +50,7 @@ func (c *chain) prompt(ctx context.Context, stage amp.ChainStage) providers.Prom
 		brief.Block(&b, "The admin's answer", []byte(r.Answer))
 	}
 	b.WriteString("Write your message.\n")
-	return providers.Prompt{System: systems[stage] + "\n" + formatText, Text: b.String()}
+	return providers.Prompt{System: systems[stage] + "\n" + Format, Text: b.String()}
 }
 
 // feedback says what became of the stage's last message, so that the next one is better.
@@ -59,19 +60,6 @@ func (c *chain) feedback(b *strings.Builder) {
 		fmt.Fprintf(b, "\n- %s", p)
 	}
 	b.WriteString("\n\n")
-}
-
-// remember is what earlier tasks taught, at most [MemoryTokens] long.
-func (c *chain) remember(ctx context.Context) string {
-	if c.agent.config.Memory == nil {
-		return ""
-	}
-	text, err := c.agent.config.Memory(ctx)
-	if err != nil {
-		c.emit(providers.Event{Type: providers.EventProgress, Text: "planned without memory: " + err.Error()})
-		return ""
-	}
-	return capTokens(text, MemoryTokens)
 }
 
 // MemoryTokens is how much of the memory reaches a planning.
