@@ -80,7 +80,7 @@ func (p *agentPage) agentLine(c *ui.Columns, a *agentState, on bool) ui.Line {
 	if a.turns > 1 {
 		state += fmt.Sprintf(", %d", a.turns)
 	}
-	return c.Row(on, ui.Cell{Text: a.name}, ui.Cell{Text: a.through()}, ui.Cell{Text: strings.ReplaceAll(a.roles(p.e), string(amp.Coordinator), "planner")},
+	return c.Row(on, ui.Cell{Text: a.name}, a.way(p.e), ui.Cell{Text: strings.ReplaceAll(a.roles(p.e), string(amp.Coordinator), "planner")},
 		ui.Cell{Styled: state}, ui.Cell{Text: turns}, ui.Cell{Text: spent})
 }
 
@@ -352,6 +352,13 @@ func (p *agentPage) abilities(a *agentState) []string {
 	}
 	if f.Acks != "" {
 		out = append(out, "ACK by "+map[string]string{"agent": "itself", "auto": "arbiter"}[f.Acks])
+	}
+	switch f.Confined {
+	case "":
+	case "off", "none":
+		out = append(out, e.Theme.S(theme.Danger, "cage "+f.Confined+" "+e.Theme.Signs.No))
+	default:
+		add(true, ui.Safe(f.Confined))
 	}
 	add(f.Resumes, "resume")
 	add(f.Stops, "stop proven")

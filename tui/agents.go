@@ -165,6 +165,14 @@ func (a *agentState) through() string {
 	return a.facts.Through
 }
 
+// way is through; in its place and in red, that nothing confines what goes that way.
+func (a *agentState) way(e *env) ui.Cell {
+	if a.facts != nil && (a.facts.Confined == "off" || a.facts.Confined == "none") {
+		return ui.Cell{Text: e.Theme.Signs.No + " " + a.facts.Confined, Role: theme.Danger}
+	}
+	return ui.Cell{Text: a.through()}
+}
+
 func (a *agentState) roles(e *env) string {
 	var out []string
 	for _, r := range []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer} {

@@ -22,6 +22,7 @@ type config struct {
 	Roles  rolesConfig            `toml:"roles"`
 	// Planning is the chain of agents that drafts plans when roles.coordinator is "planning".
 	Planning planningConfig `toml:"planning"`
+	Sandbox  sandboxConfig  `toml:"sandbox"`
 	Policy   policyConfig   `toml:"policy"`
 	Budget   budgetConfig   `toml:"budget"`
 	// Prices are what a million tokens of a model cost in US dollars, by the model's name; one that ends in * is a beginning.
@@ -52,7 +53,15 @@ type agentConfig struct {
 	Total   duration `toml:"total"`
 	Grace   duration `toml:"grace"`
 	Output  int64    `toml:"output"`
-	// API is how a model's service is spoken to: claude, gemini, responses or chat. URL is its address, empty for the vendor's own.
+	// Sandbox is how its program is confined: auto, bwrap, landlock or off; empty is what [sandbox] says. Read and Write are what it sees
+	// besides its own folders.
+	Sandbox string   `toml:"sandbox"`
+	Read    []string `toml:"read"`
+	Write   []string `toml:"write"`
+	// MaxRequests is how often a turn may ask the model at URL; 0 does not bound.
+	MaxRequests int `toml:"max_requests"`
+	// API is how a model's service is spoken to: claude, gemini, responses or chat. URL is its address, empty for the vendor's own. A
+	// command with a URL reaches that through Arbiter, which adds the key.
 	API   string `toml:"api"`
 	URL   string `toml:"url"`
 	Model string `toml:"model"`
@@ -210,6 +219,7 @@ func (c *config) validate() error {
 		agent := c.Agents[name]
 		agent.validate(name, bad)
 	}
+	c.validateSandbox(bad)
 	for role, name := range c.Roles.all() {
 		agent, ok := c.Agents[name]
 		switch {
@@ -289,7 +299,12 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 	default:
 		bad("%s.kind is %q, want \"command\", \"api\" or \"external\"", key, g.Kind)
 	}
-	if g.Kind != "api" && g.asksModel() {
+	switch {
+	case g.Kind == "command" && (g.Model != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0):
+		bad("%s: model, schema, context_tokens and max_tokens are for kind = \"api\"", key)
+	case g.Kind == "command" && g.URL == "" && g.asksModel():
+		bad("%s: api, key_env and key_file have no meaning without the url of the model", key)
+	case g.Kind != "api" && g.Kind != "command" && g.asksModel():
 		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
 	}
 	for _, r := range g.Roles {

@@ -27,6 +27,13 @@ silence = "10m"
 total = "1h"
 grace = "5s"
 output = 1048576
+sandbox = "landlock"
+read = ["~/go"]
+write = ["/cache"]
+api = "claude"
+url = "https://api.example.com/v1"
+key_env = "MY_KEY"
+max_requests = 50
 [agents.guest]
 kind = "external"
 [agents.judge]
@@ -46,6 +53,10 @@ key_file = "keys/other"
 [roles]
 executor = "worker"
 reviewer = "guest"
+[sandbox]
+mode = "bwrap"
+read = ["/data"]
+write = ["/scratch"]
 [policy]
 lock_at = 4
 hold_below = 0.7
@@ -90,6 +101,8 @@ func TestConfig_everyKey(t *testing.T) {
 				Kind: "command", Argv: []string{"prog", "--x"}, Vendor: "acme", Roles: []string{"executor"}, Acks: "auto",
 				Env: map[string]string{"A": "b"}, Pass: []string{"LANG"}, Silence: duration(10 * time.Minute), Total: duration(time.Hour),
 				Grace: duration(5 * time.Second), Output: 1 << 20,
+				Sandbox: "landlock", Read: []string{"~/go"}, Write: []string{"/cache"}, API: "claude", URL: "https://api.example.com/v1",
+				KeyEnv: "MY_KEY", MaxRequests: 50,
 			},
 			"guest": {Kind: "external"},
 			"judge": {
@@ -98,7 +111,8 @@ func TestConfig_everyKey(t *testing.T) {
 			},
 			"other": {Kind: "api", API: "claude", Model: "m-2", KeyFile: "keys/other"},
 		},
-		Roles: rolesConfig{Executor: "worker", Reviewer: "guest"},
+		Roles:   rolesConfig{Executor: "worker", Reviewer: "guest"},
+		Sandbox: sandboxConfig{Mode: "bwrap", Read: []string{"/data"}, Write: []string{"/scratch"}},
 		Policy: policyConfig{
 			LockAt: 4, HoldBelow: 0.7, Gates: []string{"local"}, Heartbeat: duration(20 * time.Minute),
 			ProgressEvery: duration(30 * time.Second), Undo: duration(3 * time.Second), Slots: 8, Attempts: 3,

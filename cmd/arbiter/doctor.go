@@ -127,6 +127,7 @@ func (a *app) examineConfig() []finding {
 	for _, name := range sortedKeys(c.Agents) {
 		all = append(all, examineAgent(name, c.Agents[name], filepath.Dir(file)))
 	}
+	all = append(all, c.examineSandbox()...)
 	for _, r := range []struct {
 		role amp.Role
 		does string

@@ -175,7 +175,8 @@ func configText(agents []found, roles rolesConfig) []byte {
 	b.WriteString("# Arbiter's configuration. Unknown keys are errors; arbiter doctor checks this file.\n\n")
 	for _, f := range agents {
 		fmt.Fprintf(&b, "[agents.%q]\nkind = \"command\"\nargv = [%s]\n", f.name, quoted(f.argv))
-		fmt.Fprintf(&b, "vendor = %q # a review by the executor's own vendor is worth little: name them truly\nacks = \"agent\" # or \"auto\" for a program that knows nothing of ACKs\n\n", f.name)
+		fmt.Fprintf(&b, "vendor = %q # a review by the executor's own vendor is worth little: name them truly\nacks = \"agent\" # or \"auto\" for a program that knows nothing of ACKs\n"+
+			"sandbox = \"off\" # nothing confines it; \"auto\" does, and then it needs no network but url = \"…\" and does not commit\n\n", f.name)
 	}
 	if len(agents) == 0 {
 		b.WriteString("# A program that reads one JSON object from standard input and answers with JSON lines:\n" +

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
+	"arbiter/providers/sandbox"
 	"arbiter/server"
 )
 
@@ -91,6 +92,9 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 			}
 			t.add(string(role), names)
 		}
+		if free := unconfined(c.Crew); len(free) > 0 {
+			t.add("UNCONFINED", strings.Join(free, ", ")+`: sandbox is "off"`)
+		}
 	} else {
 		t.add("coordinator", "does not run; start it with arbiter up")
 	}
@@ -128,6 +132,16 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 	if more := len(r.Waits) - maxWaits; more > 0 {
 		a.out("  and %d more: arbiter task list, arbiter escalation list, or arbiter status --json\n", more)
 	}
+}
+
+// unconfined are the agents whose programs nothing holds.
+func unconfined(crew []amp.AgentFacts) (names []string) {
+	for i := range crew {
+		if crew[i].Confined == string(sandbox.Off) {
+			names = append(names, crew[i].Name)
+		}
+	}
+	return names
 }
 
 // maxWaits is how many of the things that wait arbiter status prints for a person.

@@ -94,7 +94,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 			}
 			agent, err := command.New(command.Config{
 				Name: name, Argv: argv, Env: g.Env, Pass: g.Pass, Acks: command.Acks(g.Acks), Asks: g.Asks,
-				Limits: limits,
+				Limits: limits, Leash: c.leash(g, configDir),
 			})
 			if err != nil {
 				return nil, err

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 
 // tempSize bounds the /tmp of a cage, which is kept in memory.
 const tempSize = 2 << 30
+
+// manyProcesses is more than an honest turn runs.
+const manyProcesses = 4096
 
 // shielded lets bwrap itself outlive the signals that ask a program to end: it would take the program with it before that could end by
 // itself. The shim gives the program the ordinary handling back.
@@ -38,9 +42,7 @@ func (c *Cage) bubblewrap(spec *Spec, argv []string) ([]string, error) {
 		extra = append(extra, c.proxy.dir)
 		shim = append(shim, "-listen", strconv.Itoa(cagePort), "-to", c.proxy.socket)
 	}
-	if n := spec.Limits.Processes; n > 0 {
-		shim = append(shim, "-processes", strconv.Itoa(n))
-	}
+	shim = append(shim, "-processes", strconv.Itoa(cmp.Or(spec.Limits.Processes, manyProcesses)))
 	v := c.view(spec, argv, extra...)
 	args := b.frame(v)
 	for _, p := range v.paths() {
@@ -94,7 +96,7 @@ var findBubblewrap = sync.OnceValues(func() (*wrapper, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := exec.Command(path, "--version").Output() //nolint:noctx // it only prints its version
+	out, err := exec.Command(path, "--version").Output()
 	if err != nil {
 		return nil, &MissingError{Mode: Bubblewrap, Why: fmt.Sprintf("%s does not run: %v", path, err), Next: Install()}
 	}
@@ -116,7 +118,10 @@ var tryBubblewrap = sync.OnceValues(func() (string, error) {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, b.path, append(b.frame(v), "--remount-ro", "/", "--", "/bin/sh", "-c", "exit 42")...)
 	cmd.Stderr, cmd.Env = &stderr, []string{"PATH=/usr/bin:/bin"}
-	err = cmd.Run()
+	if err = leaders.start(cmd); err == nil {
+		err = cmd.Wait()
+		leaders.remove(cmd.Process.Pid)
+	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 42 {
 		return "bubblewrap " + b.version, nil
 	}

@@ -325,19 +325,3 @@ func startIn(t *testing.T, c *Cage, s Spec) (*Process, *bufio.Reader) {
 	})
 	return p, out
 }
-
-// get prints what stands at an address.
-func get(url string) int {
-	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{}}
-	res, err := client.Get(url)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer res.Body.Close()
-	io.Copy(os.Stdout, res.Body)
-	if res.StatusCode != http.StatusOK {
-		return 2
-	}
-	return 0
-}

@@ -34,6 +34,9 @@ func (p *proxy) measure(res *http.Response) {
 	if kind != "application/json" && kind != "text/event-stream" {
 		return
 	}
+	// Without a length the program knows the answer to be whole only after the meter was told.
+	res.Header.Del("Content-Length")
+	res.ContentLength = -1
 	res.Body = &measured{ReadCloser: res.Body, proxy: p, events: kind == "text/event-stream"}
 }
 

@@ -79,7 +79,8 @@ func inspect(pid int) (proc, error) {
 	number := func(i int) int { n, _ := strconv.Atoi(f[i]); return n }
 	// The state is that of the first thread: the process is dead only when no other thread is left.
 	dead := (f[0] == "Z" || f[0] == "X") && number(17) <= 1
-	return proc{pid: pid, parent: number(1), group: number(2), session: number(3), start: start, zombie: dead}, nil
+	name := stat[bytes.IndexByte(stat, '(')+1 : bytes.LastIndexByte(stat, ')')]
+	return proc{pid: pid, name: string(name), parent: number(1), group: number(2), session: number(3), start: start, zombie: dead}, nil
 }
 
 // readStat reads the line without os.File, whose poller costs more than the read: a sweep reads hundreds.
@@ -105,7 +106,7 @@ func hidden(err error) bool {
 func mark(pid int) (string, error) {
 	base := "/proc/" + strconv.Itoa(pid)
 	env, err := os.ReadFile(base + "/environ")
-	if err == nil && len(env) == 0 || errors.Is(err, unix.ESRCH) {
+	if err == nil && len(env) == 0 || errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrPermission) && headless(pid) {
 		env, err = threadEnviron(base + "/task/")
 	}
 	if hidden(err) {
@@ -120,6 +121,13 @@ func mark(pid int) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// headless reports whether the first thread of a process has ended while others live: then root owns what is known of it, whoever runs it.
+func headless(pid int) bool {
+	stat, err := readStat(pid)
+	state := stat[bytes.LastIndexByte(stat, ')')+1:]
+	return err == nil && bytes.HasPrefix(state, []byte(" Z"))
 }
 
 // threadEnviron is the environment of a process whose first thread has ended.

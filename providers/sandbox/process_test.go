@@ -92,6 +92,25 @@ func play(what string) int {
 		spawn("daemon", nil, nil)
 		fmt.Println("ready")
 		stay()
+	case "snoop":
+		return snoop()
+	case "echo": // answers each line until its input ends
+		in := bufio.NewReader(os.Stdin)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return 4
+			}
+			fmt.Print("heard ", line)
+		}
+	case "pour": // writes 64 MiB
+		line := append(bytes.Repeat([]byte("x"), 1<<16-1), '\n')
+		for range 1 << 10 {
+			if _, err := os.Stdout.Write(line); err != nil {
+				return 1
+			}
+		}
+		return 5
 	case "get":
 		return get(os.Args[3])
 	case "starved":

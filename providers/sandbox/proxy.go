@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -50,12 +50,12 @@ type proxy struct {
 
 	server    *http.Server
 	transport *http.Transport
-	ctx      context.Context // ends with a *StoppedError as its cause, or by close
-	cancel   context.CancelCauseFunc
-	requests atomic.Int64
-	bytes    atomic.Int64
-	under    chan struct{} // holds one for each request under way
-	done     chan struct{}
+	ctx       context.Context // ends with a *StoppedError as its cause, or by close
+	cancel    context.CancelCauseFunc
+	requests  atomic.Int64
+	bytes     atomic.Int64
+	under     chan struct{} // holds one for each request under way
+	done      chan struct{}
 }
 
 // openProxy listens on a unix socket, or on loopback behind a secret prefix.
@@ -80,7 +80,7 @@ func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
 	}
 	p.server = &http.Server{
 		Handler: http.HandlerFunc(p.handle), ReadHeaderTimeout: headersIn, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return p.ctx },
+		ErrorLog: silent, BaseContext: func(net.Listener) context.Context { return p.ctx },
 	}
 	go func() {
 		defer close(p.done)
@@ -181,7 +181,7 @@ func (p *proxy) handle(w http.ResponseWriter, r *http.Request) {
 func (p *proxy) forward(w *answer, r *http.Request, to *url.URL, key string) {
 	r.Body = &counted{ReadCloser: http.MaxBytesReader(w, r.Body, maxRequest), proxy: p}
 	rp := &httputil.ReverseProxy{
-		Transport: p.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: p.transport, FlushInterval: -1, ErrorLog: silent,
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.Out.URL, pr.Out.Host = to, to.Host
 			strip(pr.Out.Header)
@@ -231,6 +231,9 @@ func retryAfter(text string, now time.Time) time.Duration {
 	}
 	return 0
 }
+
+// silent drops what the library would say about broken connections: the log of the turn has a line for each request.
+var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
 // newTransport reaches the model as this process reaches the network. Answers come uncompressed, so that their usage can be read.
 func newTransport() *http.Transport {

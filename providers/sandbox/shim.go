@@ -122,13 +122,13 @@ func serve(l net.Listener, socket string) {
 }
 
 func join(in net.Conn, socket string) {
-	defer in.Close()
+	defer func() { _ = in.Close() }() // both ways are over
 	var d net.Dialer
 	out, err := d.DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }() // the same
 	var both sync.WaitGroup
 	pass := func(to, from net.Conn) {
 		_, _ = io.Copy(to, from) // the other side sees the end

@@ -9,6 +9,10 @@ func (s *shim) bound() error {
 	if s.processes == 0 {
 		return nil
 	}
-	n := uint64(s.processes)
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &now); err != nil {
+		return err
+	}
+	n := min(uint64(s.processes), now.Max)
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
 }

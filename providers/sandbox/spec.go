@@ -31,7 +31,7 @@ type Limits struct {
 	FileSize int64
 	// OpenFiles is the most file descriptors.
 	OpenFiles int
-	// Processes is the most processes and threads of a cage of [Bubblewrap]; elsewhere it has no meaning, since there the kernel counts
-	// all of the user. Root is bound by it only where a control group can be made.
+	// Processes is the most processes and threads of a program in a cage of [Bubblewrap], 4096 when 0. Elsewhere it has no meaning, since
+	// there the kernel counts all of the user; root is not bound by it.
 	Processes int
 }

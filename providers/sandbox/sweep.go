@@ -13,6 +13,7 @@ import (
 
 // proc is one process. Pid and start together name it for as long as the machine runs.
 type proc struct {
+	name                        string // on Linux
 	pid, parent, group, session int
 	// start is when it began, in units of the system: only to be compared.
 	start  uint64
@@ -51,6 +52,10 @@ func (s *sweep) left() ([]proc, error) {
 	}
 	var living []proc
 	for _, pr := range all {
+		if pr.zombie && pr.name == "bwrap" && pr.parent == os.Getpid() && !leaders.has(pr.pid) {
+			// The first process of a cage that has ended, which nobody waits for.
+			_, _ = unix.Wait4(pr.pid, nil, unix.WNOHANG, nil)
+		}
 		if !owned[pr.pid] {
 			continue
 		}

@@ -93,7 +93,9 @@ func (v *view) wide(folder string) bool {
 }
 
 // within reports whether a path is below a folder.
-func within(path, folder string) bool { return strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/") }
+func within(path, folder string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
 
 // program shows what a program needs to run: its folder, or all of its node_modules or virtual environment, the folders of the links
 // that lead to it, and its interpreter. In a folder that holds more than a program it is shown alone.

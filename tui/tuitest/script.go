@@ -49,17 +49,17 @@ func NewScript(now time.Time) *Script {
 			PID: 4711, Version: "test", Home: "/data", Slots: 8, Started: now,
 			Agents: map[amp.Role][]string{amp.Executor: {"codex"}, amp.Reviewer: {"claude"}, amp.Coordinator: {"gemini"}},
 			Crew: []amp.AgentFacts{
-				crewman("claude", "anthropic", amp.Reviewer), crewman("codex", "openai", amp.Executor),
-				crewman("gemini", "google", amp.Coordinator),
+				crewman("claude", "anthropic", "bwrap", amp.Reviewer), crewman("codex", "openai", "bwrap", amp.Executor),
+				crewman("gemini", "google", "off", amp.Coordinator),
 			},
 		},
 	}
 }
 
 // crewman is a program that Arbiter runs, with the limits that a command has by itself.
-func crewman(name, vendor string, roles ...amp.Role) amp.AgentFacts {
+func crewman(name, vendor, confined string, roles ...amp.Role) amp.AgentFacts {
 	return amp.AgentFacts{
-		Name: name, Vendor: vendor, Roles: roles, Through: "command", Acks: "agent", Resumes: true, ReportsCost: true, Stops: true,
+		Name: name, Vendor: vendor, Roles: roles, Through: "command", Confined: confined, Acks: "agent", Resumes: true, ReportsCost: true, Stops: true,
 		SilenceSec: 600, TotalSec: 3600, OutputBytes: 64 << 20,
 	}
 }
