@@ -146,7 +146,7 @@ func newKillRig(t *testing.T) *killRig {
 	}
 	var b strings.Builder
 	for _, role := range []string{"coordinator", "executor", "reviewer"} {
-		fmt.Fprintf(&b, "[agents.%s]\nkind = \"command\"\nargv = [%q]\nenv = { KILL_TEST_AGENT = %q }\n", role, self, role)
+		fmt.Fprintf(&b, "[agents.%s]\nkind = \"command\"\nsandbox = \"off\"\nargv = [%q]\nenv = { KILL_TEST_AGENT = %q }\n", role, self, role)
 	}
 	b.WriteString("[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n")
 	b.WriteString("[policy]\nslots = 4\n")

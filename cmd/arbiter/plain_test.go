@@ -29,7 +29,7 @@ func newRig(t *testing.T) *rig {
 	}
 	var cfg strings.Builder
 	for _, role := range []string{"coordinator", "executor", "reviewer"} {
-		cfg.WriteString("[agents." + role + "]\nkind = \"command\"\nvendor = \"" + role + "\"\nargv = [" + strconv.Quote(r.bin) +
+		cfg.WriteString("[agents." + role + "]\nkind = \"command\"\nsandbox = \"off\"\nvendor = \"" + role + "\"\nargv = [" + strconv.Quote(r.bin) +
 			", \"demo-agent\", \"--role\", \"" + role + "\"]\n")
 	}
 	cfg.WriteString("[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n[policy]\nundo = \"1h\"\n")

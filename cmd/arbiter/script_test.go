@@ -93,7 +93,7 @@ func agents(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var b strings.Builder
 	for _, role := range []string{"coordinator", "executor", "reviewer"} {
-		fmt.Fprintf(&b, "[agents.%s]\nkind = \"command\"\nvendor = %q\nargv = [\"arbiter\", \"demo-agent\", \"--role\", %q]\n", role, role, role)
+		fmt.Fprintf(&b, "[agents.%s]\nkind = \"command\"\nsandbox = \"off\"\nvendor = %q\nargv = [\"arbiter\", \"demo-agent\", \"--role\", %q]\n", role, role, role)
 	}
 	b.WriteString("[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n")
 	b.WriteString(strings.Join(args, "\n"))

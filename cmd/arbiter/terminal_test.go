@@ -36,7 +36,7 @@ func newSeat(t *testing.T) *seat {
 	d := &seat{t: t, self: self, dir: t.TempDir()}
 	var b strings.Builder
 	for _, role := range []string{"coordinator", "executor", "reviewer"} {
-		fmt.Fprintf(&b, "[agents.%s]\nkind = \"command\"\nvendor = %q\nargv = [%q, \"demo-agent\", \"--role\", %q]\nenv = {ARBITER_TEST_SELF = \"1\"}\n",
+		fmt.Fprintf(&b, "[agents.%s]\nkind = \"command\"\nsandbox = \"off\"\nvendor = %q\nargv = [%q, \"demo-agent\", \"--role\", %q]\nenv = {ARBITER_TEST_SELF = \"1\"}\n",
 			role, role, self, role)
 	}
 	b.WriteString("[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n")
