@@ -66,8 +66,10 @@ type agentConfig struct {
 	URL   string `toml:"url"`
 	Model string `toml:"model"`
 	// KeyEnv is the name of the variable that holds the key, KeyFile a file that holds it. A local server needs neither.
-	KeyEnv  string `toml:"key_env"`
-	KeyFile string `toml:"key_file"`
+	// KeyCommand prints it, as the command of a keyring or a password store does.
+	KeyEnv     string   `toml:"key_env"`
+	KeyFile    string   `toml:"key_file"`
+	KeyCommand []string `toml:"key_command"`
 	// Schema is what the service enforces: json_schema, json_object or none.
 	Schema        string `toml:"schema"`
 	ContextTokens int    `toml:"context_tokens"`

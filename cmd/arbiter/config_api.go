@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -26,7 +29,7 @@ func (g agentConfig) vendor() string {
 
 // asksModel reports whether anything of an API is set.
 func (g agentConfig) asksModel() bool {
-	return g.API != "" || g.URL != "" || g.Model != "" || g.KeyEnv != "" || g.KeyFile != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0
+	return g.API != "" || g.URL != "" || g.Model != "" || g.KeyEnv != "" || g.KeyFile != "" || len(g.KeyCommand) > 0 || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0
 }
 
 // validateAPI reports every problem of an agent of kind api. What stands in the place of a key is not repeated: it could be one.
@@ -34,14 +37,14 @@ func (g agentConfig) validateAPI(key string, bad func(string, ...any)) {
 	if len(g.Argv) > 0 || len(g.Env) > 0 || len(g.Pass) > 0 || g.Acks != "" || g.Grace != 0 {
 		bad("%s: a model behind an API is no program; argv, env, pass, acks and grace have no meaning", key)
 	}
-	if g.KeyEnv != "" && g.KeyFile != "" {
-		bad("%s: key_env and key_file are both set; give one", key)
+	if g.keys() > 1 {
+		bad("%s: key_env, key_file and key_command: give one of them", key)
 	}
 	if g.KeyEnv != "" && !variableName.MatchString(g.KeyEnv) {
 		bad("%s.key_env is no name of a variable; put the key into a variable of the environment and name that", key)
 	}
-	if g.KeyEnv == "" && g.KeyFile == "" && g.API != string(api.Chat) {
-		bad("%s: the service wants a key; name the variable that holds it as key_env, or a file as key_file", key)
+	if g.keys() == 0 && g.API != string(api.Chat) {
+		bad("%s: the service wants a key; name the variable that holds it as key_env, a file as key_file, or a command that prints it as key_command", key)
 	}
 	if slices.Contains(g.Roles, string(amp.Executor)) {
 		bad("%s.roles holds executor, but an API changes no files", key)
@@ -88,8 +91,53 @@ func (g agentConfig) key(configDir string) func() (string, error) {
 			file = filepath.Join(configDir, file)
 		}
 		return func() (string, error) { return readKey(file) }
+	case len(g.KeyCommand) > 0:
+		return func() (string, error) { return askKey(g.KeyCommand) }
 	}
 	return nil
+}
+
+// keys counts the places of a key that are named.
+func (g agentConfig) keys() int {
+	n := min(len(g.KeyCommand), 1)
+	for _, s := range []string{g.KeyEnv, g.KeyFile} {
+		if s != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// keyPatience is how long a keyring may take; one that asks a person for a password takes longer, and is unlocked beforehand.
+const keyPatience = 20 * time.Second
+
+// askKey runs a command that prints the key. What it printed is in no error.
+func askKey(argv []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.WaitDelay = time.Second
+	text, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("the key command %s did not answer in %s: unlock the keyring, then try again", argv[0], keyPatience)
+	case err != nil:
+		return "", fmt.Errorf("the key command %s failed (%s): run it by hand to see why", argv[0], exitOf(err))
+	case len(text) > maxKey:
+		return "", fmt.Errorf("what the key command %s prints is too long to be a key", argv[0])
+	}
+	if key := strings.TrimSpace(string(text)); key != "" {
+		return key, nil
+	}
+	return "", fmt.Errorf("the key command %s printed nothing", argv[0])
+}
+
+// exitOf is how a command failed, without what it wrote.
+func exitOf(err error) string {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return e.ProcessState.String()
+	}
+	return err.Error()
 }
 
 func readKey(file string) (string, error) {
