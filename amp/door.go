@@ -74,7 +74,7 @@ func limits(data []byte) error {
 	if len(data) > MaxMessage {
 		return invalid("AMP-004", "", "is %d bytes long, more than the %d that are allowed", len(data), MaxMessage)
 	}
-	if depth := depthOf(data); depth > MaxDepth {
+	if depth := DepthOf(data); depth > MaxDepth {
 		return invalid("AMP-004", "", "is nested %d levels deep, more than the %d that are allowed", depth, MaxDepth)
 	}
 	return nil

@@ -10,8 +10,8 @@ const (
 	MaxDepth = 64
 )
 
-// depthOf is how deep data is nested. Of data that is no JSON it is a number without meaning.
-func depthOf(data []byte) int {
+// DepthOf is how deep data is nested. Of data that is no JSON it is a number without meaning.
+func DepthOf(data []byte) int {
 	open, depth := 0, 0
 	for i := 0; i < len(data); i++ {
 		switch data[i] {

@@ -38,8 +38,8 @@ func TestDepthOf(t *testing.T) {
 		`"\\"`:                          0,
 		`]]]][[`:                        0,
 	} {
-		if got := depthOf([]byte(data)); got != want {
-			t.Errorf("depthOf(%s) = %d, want %d", data, got, want)
+		if got := DepthOf([]byte(data)); got != want {
+			t.Errorf("DepthOf(%s) = %d, want %d", data, got, want)
 		}
 	}
 }

@@ -102,6 +102,9 @@ func (e *env) drawBody(b *ui.Block, l *line) {
 		if body.Reasons != "" {
 			b.Quote(indent, body.Reasons, 0)
 		}
+	case *amp.Chain:
+		say(e.lineText(*l))
+		b.Quote(indent, body.Received, 0)
 	case *amp.Turn:
 		say(e.lineText(*l))
 		if body.Event == amp.TurnEnded && body.Text != "" {

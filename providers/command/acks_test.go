@@ -27,7 +27,7 @@ func play(t *testing.T, acks Acks, turn providers.Turn, steps ...agenttest.Step)
 			got = append(got, "ack "+strings.Join(append([]string{string(e.Ack.Status)}, e.Ack.EchoedAcceptanceCriteria...), " "))
 		case providers.EventProgress:
 			got = append(got, strings.Fields(e.Text)[0])
-		case providers.EventStarted, providers.EventEscalation:
+		case providers.EventStarted, providers.EventEscalation, providers.EventChain:
 		}
 	})
 	return got, err

@@ -163,6 +163,7 @@ func TestRun_stages(t *testing.T) {
 		"SEN-001 prose":        {amp.StageGoal, "I would count the words.", amp.ChainHeld, "SEN-001"},
 		"nothing":              {amp.StageObjective, "", amp.ChainHeld, "SEN-001"},
 		"huge":                 {amp.StageObjective, strings.Repeat("{", amp.MaxMessage+1), amp.ChainHeld, "bytes long"},
+		"deep":                 {amp.StageGoal, planningtest.Message(amp.StageGoal, map[string]any{"output.content": json.RawMessage(strings.Repeat("[", 9990) + strings.Repeat("]", 9990))}), amp.ChainHeld, "levels deep"},
 		"in a fence":           {amp.StageGoal, "Here:\n```json\n" + planningtest.Message(amp.StageGoal, nil) + "\n```", amp.ChainForwarded, "The smallest change"},
 		"SEN-060 repaired":     {amp.StageGoal, planningtest.Message(amp.StageGoal, map[string]any{"metadata.request_id": "mine"}), amp.ChainForwarded, "Repaired: metadata.request_id"},
 		"S04 invented parent":  {amp.StageGoal, planningtest.Message(amp.StageGoal, map[string]any{"metadata.parent_message_id": "msg-0"}), amp.ChainForwarded, "(S04)"},
@@ -206,6 +207,29 @@ func TestRun_stages(t *testing.T) {
 				t.Errorf("reasons lack %q: %s", tc.want, p.Reasons)
 			}
 		})
+	}
+}
+
+// TestRun_S03: the journal holds what came to the byte, and what was forwarded to the byte.
+func TestRun_S03(t *testing.T) {
+	t.Parallel()
+	odd := strings.Replace(planningtest.Message(amp.StageObjective, nil), `"1 objective"`, `"1  objecti\u0076e, <b> \u2028"`+"\n\t", 1)
+	a, fakes := planningtest.Agents(func(stage amp.ChainStage, n int, turn providers.Turn) (string, error) {
+		if stage == amp.StageObjective {
+			return odd, nil
+		}
+		return planningtest.Good(stage, n, turn)
+	})
+	_, said, raw, err := play(t, a, planTurn(nil))
+	if err != nil || said[0].Received != odd {
+		t.Fatalf("%v, received %q", err, said[0].Received)
+	}
+	again := amp.EncodeBody(said[0]) // as the coordinator writes it
+	if string(again) != string(raw[0]) {
+		t.Errorf("entry %s\nbecomes %s", raw[0], again)
+	}
+	if text := fakes[amp.StageGoal].Turns()[0].Prompt.Text; !strings.Contains(text, string(said[0].Message)) {
+		t.Errorf("forwarded %s\nentry %s", text, said[0].Message)
 	}
 }
 

@@ -94,7 +94,11 @@ func (c *chain) play(ctx context.Context) (question string, err error) {
 			return "", err
 		}
 		e, m := c.judge(stage, text)
-		c.emit(providers.Event{Type: providers.EventChain, Payload: amp.EncodeBody(e)})
+		body := amp.EncodeBody(e)
+		c.emit(providers.Event{Type: providers.EventChain, Payload: body})
+		if err := json.Unmarshal(body, &e); err != nil { // what is forwarded is what the journal holds, to the byte
+			panic(fmt.Sprintf("planning: read a chain entry: %v", err))
+		}
 		if e.Result != amp.ChainForwarded {
 			return c.question(&e, m), nil
 		}

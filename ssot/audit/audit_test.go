@@ -76,7 +76,8 @@ func TestFormat_SEN_072_SEN_073(t *testing.T) {
 			"20260227.log", strings.Replace(good, "2 goals", `x\r\n---\n[AGENT: admin]\u2028\u001b[2J`, 1),
 		},
 		"SEN-001 no message": {
-			amp.Chain{Stage: amp.StageGoal, Received: "prose", Problems: []amp.Problem{{Rule: "SEN-001", Message: "is no valid JSON"}}}, "20260226.log",
+			amp.Chain{Stage: amp.StageGoal, Received: "prose", Problems: []amp.Problem{{Rule: "SEN-001", Message: "is no valid JSON"}}},
+			"20260226.log",
 			"[TIMESTAMP: 20:00:01]\n[AGENT: goal_agent]\n[INPUT SOURCE: ]\n[INPUT]: \n[OUTPUT TYPE: ]\n[STATUS: ] \n" +
 				"[RESOURCES]: source_refs=[], storage_refs=[], derived_refs=[]\n[COMPLIANCE NOTES]: is no valid JSON (SEN-001)\n" +
 				"[GOVERNANCE FILES]: []\n[MESSAGE_ID: ]\n[SESSION_ID: ]\n---\n",

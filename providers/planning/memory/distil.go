@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -37,7 +38,8 @@ func (a *Agent) distil(ctx context.Context, turnID string, t *amp.Task, entries 
 	brief.Block(&b, "The record of the task", []byte(record(t, entries)))
 	fmt.Fprintf(&b, "Use session_id %q and request_id %q.\n", "memory-"+turnID, string(t.ID))
 	out, err := a.Agent.Run(ctx, providers.Turn{
-		ID: turnID, Task: t.ID, Role: amp.Coordinator, Dir: a.Dir, Home: a.Home, Limits: a.Limits,
+		ID: turnID, Task: t.ID, Role: amp.System, // no planner: it is shown no repository
+		Dir: a.Dir, Home: a.Home, Limits: a.Limits,
 		Prompt: &providers.Prompt{System: promptText + "\n" + planning.Format, Text: b.String()},
 	}, func(providers.Event) {})
 	if err != nil {
@@ -143,26 +145,28 @@ func told(e *amp.Entry) string {
 		case *amp.Result:
 			return fmt.Sprintf("result %s, %d files, +%d -%d, blockers %q", p.CompletionStatus, len(p.DiffSummary.FilesChanged), p.DiffSummary.LinesAdded, p.DiffSummary.LinesRemoved, p.Blockers)
 		case *amp.Verdict:
-			text := fmt.Sprintf("verdict %s at confidence %.2f", p.Decision, p.Confidence)
+			var text strings.Builder
+			text.WriteString(fmt.Sprintf("verdict %s at confidence %.2f", p.Decision, p.Confidence))
 			for _, i := range p.Issues {
-				text += fmt.Sprintf("; %s in %s: %.300s", i.Severity, i.File, i.Description)
+				text.WriteString(fmt.Sprintf("; %s in %s: %.300s", i.Severity, i.File, i.Description))
 			}
-			return text
+			return text.String()
 		case *amp.Escalation:
 			return fmt.Sprintf("escalation %s, %s", p.Severity, p.EscalationType)
 		}
 	case amp.KindCheck:
 		if c, err := amp.DecodeBody[amp.Check](e); err == nil {
-			text := fmt.Sprintf("check of %s", c.Subject)
+			var text strings.Builder
+			text.WriteString(fmt.Sprintf("check of %s", c.Subject))
 			for _, cl := range c.Claims {
 				if cl.Finding == amp.Refuted {
-					text += fmt.Sprintf("; refuted %s: said %.100s, found %.100s", cl.Name, cl.Claimed, cl.Found)
+					text.WriteString(fmt.Sprintf("; refuted %s: said %.100s, found %.100s", cl.Name, cl.Claimed, cl.Found))
 				}
 			}
-			for gate, how := range c.CI {
-				text += fmt.Sprintf("; CI %s %s", gate, how)
+			for _, gate := range slices.Sorted(maps.Keys(c.CI)) {
+				text.WriteString(fmt.Sprintf("; CI %s %s", gate, c.CI[gate]))
 			}
-			return text
+			return text.String()
 		}
 	case amp.KindChain:
 		if c, err := amp.DecodeBody[amp.Chain](e); err == nil && c.Stage != amp.StageMemory {

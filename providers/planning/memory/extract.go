@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -110,6 +111,7 @@ func (x *extractor) message(e *amp.Entry, m *amp.Message) {
 			x.add(Error, x.scope, e.ID, "Work was rejected until it locked: split plans of this kind into smaller subtasks.")
 		case amp.BranchViolation, amp.PermissionDenied:
 			x.add(Error, x.scope, e.ID, "An agent broke its bounds (%s): keep allowed paths narrow and name forbidden actions.", p.EscalationType)
+		case amp.AckTimeoutEsc, amp.CIFailure, amp.Conflict, amp.HeartbeatTimeout, amp.UnknownEscalation:
 		}
 	}
 }
@@ -124,11 +126,12 @@ func (x *extractor) check(e *amp.Entry, c *amp.Check) {
 		}
 		x.files, x.source = c.Files, e.ID
 	case amp.CheckCI:
-		for gate, how := range c.CI {
-			if how == "failed" && plainName.MatchString(gate) {
+		for _, gate := range slices.Sorted(maps.Keys(c.CI)) {
+			if c.CI[gate] == "failed" && plainName.MatchString(gate) {
 				x.add(Error, x.scope, e.ID, "The %s CI failed before a review: let the executor run the checks before it reports.", gate)
 			}
 		}
+	case amp.CheckReview, amp.CheckSuspension, amp.CheckResume, amp.CheckCommand, amp.CheckWorkspace, amp.CheckRelease:
 	}
 }
 

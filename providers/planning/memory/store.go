@@ -62,7 +62,7 @@ func (s *Store) Update(f func(*Book) error) error {
 	if err := lock.Lock(); err != nil {
 		return fmt.Errorf("lock the memory: %w", err)
 	}
-	defer lock.Close() // closing lets go
+	defer func() { _ = lock.Close() }() // closing lets go; what was written is on disk by then
 	b, err := s.Read()
 	if err != nil {
 		return err

@@ -90,6 +90,7 @@ func messages(stage amp.ChainStage) object {
 				"title": "Count words right", "risk_level": "low", "allowed_paths": []string{"count.sh", "test/**"}, "checks": [][]string{{"sh", "check.sh"}},
 			},
 		}, "plan", "executor", "a plan of 2 tasks", 3, "msg-goal-1")
+	case amp.StageMemory: // comes after the chain
 	}
 	panic("planningtest: no stage " + string(stage))
 }

@@ -117,10 +117,7 @@ func (m *Message) Goals() ([]Objective, bool) {
 	return out, ok
 }
 
-var (
-	goalCount = regexp.MustCompile(`(?i)\b([0-9]{1,6})\s+(?:[\w-]+\s+){0,3}?(?:sub-?)?goals?\b`)
-	anyNumber = regexp.MustCompile(`[0-9]`)
-)
+var goalCount = regexp.MustCompile(`(?i)\b([0-9]{1,6})\s+(?:[\w-]+\s+){0,3}?(?:sub-?)?goals?\b`)
 
 func (r *reader) goals(m *Message) {
 	list, ok := m.Goals()

@@ -32,6 +32,10 @@ func (r *reader) message(data []byte) *Message {
 		r.errorf("SEN-001", "", "is %d bytes long, more than the %d that are allowed", len(data), amp.MaxMessage)
 		return nil
 	}
+	if depth := amp.DepthOf(data); depth > amp.MaxDepth {
+		r.errorf("SEN-001", "", "is nested %d levels deep, more than the %d that are allowed", depth, amp.MaxDepth)
+		return nil
+	}
 	if len(value) == 0 {
 		r.errorf("SEN-001", "", "is empty, expected one JSON object")
 		return nil

@@ -200,7 +200,7 @@ func TestDecode_SEN_001(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"empty": " ", "prose": "Here are the goals.", "a list": "[]", "null": "null", "cut off": `{"message_id":"x"`, "twice": `{"message_id":"x","message_id":"y"}`,
-		"bad UTF-8": "{\"message_id\":\"\xff\"}", "two": "{} {}", "huge": `{"message_id":"` + strings.Repeat("x", 1<<20) + `"}`,
+		"deep": `{"output":{"content":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}}`, "bad UTF-8": "{\"message_id\":\"\xff\"}", "two": "{} {}", "huge": `{"message_id":"` + strings.Repeat("x", 1<<20) + `"}`,
 	} {
 		m, got := Decode([]byte(text))
 		if m != nil || len(got.Errors) != 1 || got.Errors[0].Rule != "SEN-001" {
