@@ -2,6 +2,7 @@ package acp
 
 import (
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 type gauge struct {
 	mu      sync.Mutex
 	used    providers.Usage
+	answers int
 	refused int // answers without success since the last one with it
 	status  int // of the last answer, 0 when the model was not reached
 	retry   time.Duration
@@ -39,6 +41,7 @@ func (g *gauge) on(l sandbox.Leash) sandbox.Leash {
 	}
 	l.Answered = func(status int, retry time.Duration) {
 		g.mu.Lock()
+		g.answers++
 		g.status, g.retry = status, retry
 		if g.refused++; status >= 200 && status < 400 {
 			g.refused = 0
@@ -78,12 +81,33 @@ func (g *gauge) stuck() *providers.TurnError {
 // trouble is an error with these words as the last answer of the service explains it.
 func (g *gauge) trouble(words string) *providers.TurnError {
 	g.mu.Lock()
+	status := g.status
+	if g.refused == 0 {
+		status = http.StatusOK
+	}
+	g.mu.Unlock()
+	return g.explain(status, words)
+}
+
+// answered is an error with the status that the program gives it. A failed service whose last answer was a good one was cut off in it.
+func (g *gauge) answered(status int, words string) *providers.TurnError {
+	g.mu.Lock()
+	if status == http.StatusInternalServerError && g.answers > 0 && g.refused == 0 {
+		status = 0
+	}
+	g.mu.Unlock()
+	return g.explain(status, words)
+}
+
+func (g *gauge) explain(status int, words string) *providers.TurnError {
+	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := program.Trouble{Words: words}
-	if g.refused > 0 {
-		if t.Status = g.status; g.status == 0 {
-			t.Class = providers.FailTransport
-		}
+	switch {
+	case status == 0:
+		t.Class = providers.FailTransport
+	case status >= http.StatusBadRequest:
+		t.Status = status
 	}
 	failed := t.Error()
 	if g.refused > 0 && failed.Retry == 0 {

@@ -259,12 +259,7 @@ func (r *run) fail(e *event, class providers.Failure) {
 	case e.code == authRequired:
 		class = providers.FailAuth
 	case e.code >= 400 && e.code < 600:
-		t := program.Trouble{Status: e.code, Words: e.text}
-		failed := t.Error()
-		if failed.Retry == 0 {
-			failed.Retry = r.gauge.trouble("").Retry
-		}
-		r.session.FailWith(failed)
+		r.session.FailWith(r.gauge.answered(e.code, e.text))
 		return
 	case class == "":
 		r.session.FailWith(r.gauge.trouble(e.text))
