@@ -55,6 +55,22 @@ docs: ## the drawings and pictures in the documents, anew from the code and the 
 vulncheck: ## known holes in what is linked; needs the network
 	$(GOVULNCHECK) ./...
 
+# Where the real programs go; about 1.1 GB.
+AGENTS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/arbiter-agents-test
+
+.PHONY: agents-test
+agents-test: ## the real programs, in pinned versions from npm, against a scripted model; needs Node and the network once
+	@command -v npm >/dev/null || { echo "npm is not installed: the real programs cannot be fetched, NOTHING WAS TESTED"; exit 1; }
+	mkdir -p $(AGENTS_DIR)
+	@if ! cmp -s providers/agenttest/programs/package-lock.json $(AGENTS_DIR)/installed.json; then \
+		cp providers/agenttest/programs/package.json providers/agenttest/programs/package-lock.json $(AGENTS_DIR)/ && \
+		(cd $(AGENTS_DIR) && npm ci --ignore-scripts --no-audit --no-fund) && \
+		ln -sf ../opencode-linux-x64/bin/opencode $(AGENTS_DIR)/node_modules/.bin/opencode && \
+		cp $(AGENTS_DIR)/package-lock.json $(AGENTS_DIR)/installed.json; \
+	fi
+	ARBITER_REAL_AGENTS=$(AGENTS_DIR)/node_modules $(GO) test -count=1 -timeout 30m -parallel 4 -run 'TestReal|TestScripts/programs' \
+		./providers/... ./cmd/arbiter
+
 FUZZTIME ?= 20s
 
 .PHONY: fuzz

@@ -35,11 +35,14 @@ type config struct {
 
 // agentConfig is one agent.
 type agentConfig struct {
-	// Kind is "command", a program that Arbiter runs, "api", a model that it asks over HTTP, or "external", one that takes part through
-	// arbiter message.
-	Kind   string   `toml:"kind"`
-	Argv   []string `toml:"argv"`
-	Vendor string   `toml:"vendor"`
+	// Kind is "codex" or "claude", the vendor's program, "command", any program that Arbiter runs, "api", a model that it asks over HTTP,
+	// or "external", one that takes part through arbiter message.
+	Kind string `toml:"kind"`
+	// Program is where the vendor's program is, empty for PATH; Mode is codex's, "app-server" or "exec".
+	Program string   `toml:"program"`
+	Mode    string   `toml:"mode"`
+	Argv    []string `toml:"argv"`
+	Vendor  string   `toml:"vendor"`
 	// Roles are what it may be; empty allows every role.
 	Roles []string `toml:"roles"`
 	// Acks says who acknowledges messages for a command: "agent" itself, or Arbiter as soon as the program runs ("auto").
@@ -292,6 +295,8 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 		if g.Acks != "" && g.Acks != "agent" && g.Acks != "auto" {
 			bad("%s.acks is %q, want \"agent\" or \"auto\"", key, g.Acks)
 		}
+	case "codex", "claude":
+		g.validateProgram(key, bad)
 	case "api":
 		g.validateAPI(key, bad)
 	case "external":
@@ -299,15 +304,18 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 			bad("%s: an external agent is not run by Arbiter; argv, env, pass and acks have no meaning", key)
 		}
 	default:
-		bad("%s.kind is %q, want \"command\", \"api\" or \"external\"", key, g.Kind)
+		bad("%s.kind is %q, want \"codex\", \"claude\", \"command\", \"api\" or \"external\"", key, g.Kind)
 	}
 	switch {
 	case g.Kind == "command" && (g.Model != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0):
 		bad("%s: model, schema, context_tokens and max_tokens are for kind = \"api\"", key)
 	case g.Kind == "command" && g.URL == "" && g.asksModel():
 		bad("%s: api, key_env and key_file have no meaning without the url of the model", key)
-	case g.Kind != "api" && g.Kind != "command" && g.asksModel():
+	case g.Kind == "external" && g.asksModel():
 		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
+	}
+	if _, known := makers[g.Kind]; !known && (g.Program != "" || g.Mode != "") {
+		bad("%s: program and mode are for kind = \"codex\" and kind = \"claude\"", key)
 	}
 	for _, r := range g.Roles {
 		switch amp.Role(r) {

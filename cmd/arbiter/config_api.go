@@ -21,8 +21,14 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // vendor is whose model the agent is, as far as that is known.
 func (g agentConfig) vendor() string {
-	if g.Vendor != "" || g.Kind != "api" || g.URL != "" {
+	if g.Vendor != "" || g.URL != "" {
 		return g.Vendor
+	}
+	if m, ok := makers[g.Kind]; ok {
+		return m.vendor
+	}
+	if g.Kind != "api" {
+		return ""
 	}
 	return map[api.Dialect]string{api.Claude: "anthropic", api.Gemini: "google", api.Responses: "openai"}[api.Dialect(g.API)]
 }
@@ -37,15 +43,7 @@ func (g agentConfig) validateAPI(key string, bad func(string, ...any)) {
 	if len(g.Argv) > 0 || len(g.Env) > 0 || len(g.Pass) > 0 || g.Acks != "" || g.Grace != 0 {
 		bad("%s: a model behind an API is no program; argv, env, pass, acks and grace have no meaning", key)
 	}
-	if g.keys() > 1 {
-		bad("%s: key_env, key_file and key_command: give one of them", key)
-	}
-	if g.KeyEnv != "" && !variableName.MatchString(g.KeyEnv) {
-		bad("%s.key_env is no name of a variable; put the key into a variable of the environment and name that", key)
-	}
-	if g.keys() == 0 && g.API != string(api.Chat) {
-		bad("%s: the service wants a key; name the variable that holds it as key_env, a file as key_file, or a command that prints it as key_command", key)
-	}
+	g.validateKey(key, g.API != string(api.Chat), bad)
 	if slices.Contains(g.Roles, string(amp.Executor)) {
 		bad("%s.roles holds executor, but an API changes no files", key)
 	}
@@ -54,6 +52,19 @@ func (g agentConfig) validateAPI(key string, bad func(string, ...any)) {
 		for line := range strings.Lines(err.Error()) {
 			bad("%s.%s", key, strings.TrimSpace(line))
 		}
+	}
+}
+
+// validateKey reports every problem of where the key is.
+func (g agentConfig) validateKey(key string, needed bool, bad func(string, ...any)) {
+	if g.keys() > 1 {
+		bad("%s: key_env, key_file and key_command: give one of them", key)
+	}
+	if g.KeyEnv != "" && !variableName.MatchString(g.KeyEnv) {
+		bad("%s.key_env is no name of a variable; put the key into a variable of the environment and name that", key)
+	}
+	if g.keys() == 0 && needed {
+		bad("%s: the service wants a key; name the variable that holds it as key_env, a file as key_file, or a command that prints it as key_command", key)
 	}
 }
 

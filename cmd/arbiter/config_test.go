@@ -34,6 +34,15 @@ api = "claude"
 url = "https://api.example.com/v1"
 key_env = "MY_KEY"
 max_requests = 50
+[agents.coder]
+kind = "codex"
+program = "/opt/codex"
+mode = "exec"
+model = "m-3"
+url = "http://127.0.0.1:1234/v1"
+[agents.critic]
+kind = "claude"
+key_env = "CRITIC_KEY"
 [agents.guest]
 kind = "external"
 [agents.judge]
@@ -104,7 +113,9 @@ func TestConfig_everyKey(t *testing.T) {
 				Sandbox: "landlock", Read: []string{"~/go"}, Write: []string{"/cache"}, API: "claude", URL: "https://api.example.com/v1",
 				KeyEnv: "MY_KEY", MaxRequests: 50,
 			},
-			"guest": {Kind: "external"},
+			"coder":  {Kind: "codex", Program: "/opt/codex", Mode: "exec", Model: "m-3", URL: "http://127.0.0.1:1234/v1"},
+			"critic": {Kind: "claude", KeyEnv: "CRITIC_KEY"},
+			"guest":  {Kind: "external"},
 			"judge": {
 				Kind: "api", API: "chat", URL: "https://api.example.com", Model: "m-1", KeyEnv: "SOME_KEY", Schema: "json_object",
 				ContextTokens: 64000, MaxTokens: 8000,
@@ -152,6 +163,32 @@ func TestConfig_planning(t *testing.T) {
 				t.Errorf("validate = %v, want %q", err, tc.wrong)
 			}
 		})
+	}
+}
+
+func TestConfig_programs(t *testing.T) {
+	t.Parallel()
+	for text, wrong := range map[string]string{
+		"kind=\"codex\"\nkey_env=\"K\"":                           "",
+		"kind=\"claude\"\nurl=\"http://127.0.0.1:1\"":             "",
+		"kind=\"claude\"\nkey_file=\"k\"\nprogram=\"bin/claude\"": "",
+		"kind=\"codex\"": "agents.x: the service wants a key",
+		"kind=\"claude\"\nkey_env=\"K\"\nmode=\"exec\"":   `agents.x.mode is for kind = "codex"`,
+		"kind=\"codex\"\nkey_env=\"K\"\nmode=\"tui\"":     `agents.x.mode: "tui" is neither "app-server" nor "exec"`,
+		"kind=\"codex\"\nkey_env=\"K\"\nargv=[\"codex\"]": "agents.x: kind = \"codex\" knows its arguments",
+		"kind=\"codex\"\nkey_env=\"K\"\nkey_file=\"f\"":   "key_env, key_file and key_command: give one",
+		"kind=\"codex\"\nkey_env=\"sk-123 4\"":            "agents.x.key_env is no name of a variable",
+		"kind=\"command\"\nargv=[\"a\"]\nprogram=\"b\"":   "program and mode are for",
+		"kind=\"external\"\nmodel=\"m\"":                  "agents.x: api, url, model",
+	} {
+		var c config
+		if err := decodeTOML("x", []byte("[agents.x]\n"+text+"\n"), &c); err != nil {
+			t.Fatal(err)
+		}
+		err := c.validate()
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v, want %q", text, err, wrong)
+		}
 	}
 }
 

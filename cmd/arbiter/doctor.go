@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	home, err := a.makeHome()
 	if err != nil {
 		failed("data directory", err)
-		return append(all, a.examineConfig()...)
+		return append(all, a.examineConfig(ctx)...)
 	}
 	add("ok", "data directory", home, "")
 	if free, err := freeBytes(home); err == nil && free < 1<<30 {
@@ -83,7 +84,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		add("ok", "git", "is there and new enough", "")
 	}
 	all = append(all, a.examineJournal(ctx, home)...)
-	all = append(all, a.examineConfig()...)
+	all = append(all, a.examineConfig(ctx)...)
 	all = append(all, a.examineCoordinator(ctx, home))
 	if top, err := repoTop("."); err == nil {
 		if there, _ := exists(filepath.Join(top, repoFile)); there {
@@ -113,7 +114,7 @@ func (a *app) examineJournal(ctx context.Context, home string) []finding {
 	return []finding{{"journal", "fail", e.What, e.Next}}
 }
 
-func (a *app) examineConfig() []finding {
+func (a *app) examineConfig(ctx context.Context) []finding {
 	file, _ := a.configPath()
 	c, err := a.loadConfig()
 	if err != nil {
@@ -125,6 +126,10 @@ func (a *app) examineConfig() []finding {
 	}
 	all := []finding{{"configuration", "ok", file, ""}}
 	for _, name := range sortedKeys(c.Agents) {
+		if g := c.Agents[name]; slices.Contains(kinds, g.Kind) {
+			all = append(all, examineProgram(ctx, name, g, filepath.Dir(file))...)
+			continue
+		}
 		all = append(all, examineAgent(name, c.Agents[name], filepath.Dir(file)))
 	}
 	all = append(all, c.examineSandbox()...)

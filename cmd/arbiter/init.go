@@ -62,6 +62,7 @@ func newInit(a *app) *cobra.Command {
 type found struct {
 	name string
 	argv []string
+	kind string // a vendor's program; empty is a command
 }
 
 func (a *app) initConfig(n *initFlags) error {
@@ -69,7 +70,7 @@ func (a *app) initConfig(n *initFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range onPath(os.Getenv("PATH")) {
+	for _, f := range append(onPath(os.Getenv("PATH")), installed()...) {
 		if !slices.ContainsFunc(agents, func(o found) bool { return o.name == f.name }) {
 			agents = append(agents, f)
 		}
@@ -124,7 +125,7 @@ func (n *initFlags) named() ([]found, error) {
 		if argv[0], err = filepath.Abs(full); err != nil {
 			return nil, fmt.Errorf("find the agent %s: %w", name, err)
 		}
-		agents = append(agents, found{name, argv})
+		agents = append(agents, found{name: name, argv: argv})
 	}
 	return agents, nil
 }
@@ -141,7 +142,7 @@ func onPath(path string) []found {
 				slices.ContainsFunc(agents, func(o found) bool { return o.name == name }) {
 				continue
 			}
-			agents = append(agents, found{name, []string{p}})
+			agents = append(agents, found{name: name, argv: []string{p}})
 		}
 	}
 	return agents
@@ -174,6 +175,10 @@ func configText(agents []found, roles rolesConfig) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Arbiter's configuration. Unknown keys are errors; arbiter doctor checks this file.\n\n")
 	for _, f := range agents {
+		if m, ok := makers[f.kind]; ok {
+			fmt.Fprintf(&b, "[agents.%q]\nkind = %q\nprogram = %q\n# model = \"…\"\nkey_env = %q # the key stays with Arbiter: the program never sees it\n\n", f.name, f.kind, f.argv[0], m.keyEnv)
+			continue
+		}
 		fmt.Fprintf(&b, "[agents.%q]\nkind = \"command\"\nargv = [%s]\n", f.name, quoted(f.argv))
 		fmt.Fprintf(&b, "vendor = %q # a review by the executor's own vendor is worth little: name them truly\nacks = \"agent\" # or \"auto\" for a program that knows nothing of ACKs\n"+
 			"sandbox = \"off\" # nothing confines it; \"auto\" does, and then it needs no network but url = \"…\" and does not commit\n\n", f.name)

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"arbiter/providers/agenttest"
 	"arbiter/providers/command/scripted"
 	"arbiter/providers/modeltest"
 	"arbiter/providers/sandbox"
@@ -37,8 +40,11 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setup,
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Getuid() == 0, nil
+			case "programs":
+				return os.Getenv(agenttest.RealVar) != "", nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -63,7 +69,7 @@ func setup(e *testscript.Env) error {
 		"ARBITER_HOME": home, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, "config"), "XDG_DATA_HOME": filepath.Join(e.WorkDir, "data"),
 		"XDG_RUNTIME_DIR": "", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "HOME": e.WorkDir, "TZ": "UTC",
 		"GIT_AUTHOR_NAME": "Test", "GIT_AUTHOR_EMAIL": "test@example.com", "GIT_COMMITTER_NAME": "Test", "GIT_COMMITTER_EMAIL": "test@example.com",
-		"EDITOR": "", "VISUAL": "", "LONGHOME": filepath.Join(e.WorkDir, longHome),
+		"PATH": withoutPrograms(e.Getenv("PATH")), "EDITOR": "", "VISUAL": "", "LONGHOME": filepath.Join(e.WorkDir, longHome),
 	} {
 		e.Setenv(k, v)
 	}
@@ -76,6 +82,17 @@ func setup(e *testscript.Env) error {
 		}
 	})
 	return nil
+}
+
+// withoutPrograms is a search path without the folders that hold vendors' programs: what is installed here is not what a script is about.
+func withoutPrograms(path string) string {
+	dirs := slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
+		return slices.ContainsFunc(kinds, func(name string) bool {
+			_, err := exec.LookPath(filepath.Join(dir, name))
+			return err == nil
+		})
+	})
+	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
 // till makes the repository of the scripted agents: till DIR.
@@ -109,11 +126,12 @@ func model(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: model FILE CONFIG")
 	}
 	var scripts []modeltest.Script
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &scripts))
+	year := time.Now().UTC().Format("2006") // of the ids of tasks
+	ts.Check(json.Unmarshal([]byte(strings.ReplaceAll(ts.ReadFile(args[0]), "YEAR", year)), &scripts))
 	s, err := modeltest.Listen("127.0.0.1:0", scripts...)
 	ts.Check(err)
 	ts.Defer(s.Close)
-	text := strings.NewReplacer("MODEL_URL", s.URL(), "WORK", ts.MkAbs(".")).Replace(ts.ReadFile(args[1]))
+	text := strings.NewReplacer("MODEL_URL", s.URL(), "WORK", ts.MkAbs("."), "PROGRAMS", os.Getenv(agenttest.RealVar)).Replace(ts.ReadFile(args[1]))
 	file := ts.MkAbs("config/arbiter/config.toml")
 	ts.Check(os.MkdirAll(filepath.Dir(file), 0o700))
 	ts.Check(os.WriteFile(file, []byte(text), 0o600))

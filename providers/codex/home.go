@@ -2,13 +2,13 @@ package codex
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"arbiter/providers"
+	"arbiter/providers/program"
 )
 
 // keyVar is where the program finds its key, which opens nothing: the real one is put in its place on the way to the model.
@@ -27,33 +27,13 @@ const (
 	schemaName = "answer-schema.json"
 )
 
-// furnish writes codex's own folder and returns it. The home was open to an agent before: a link that leads out of it is an error.
+// furnish writes codex's own folder and returns it.
 func furnish(turn *providers.Turn, s *settings, schema []byte) (string, error) {
-	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
-		return "", fmt.Errorf("create home of the turn: %w", err)
-	}
-	root, err := os.OpenRoot(turn.Home)
-	if err != nil {
-		return "", fmt.Errorf("open home of the turn: %w", err)
-	}
-	defer root.Close()
-	if err := root.MkdirAll(homeName, 0o700); err != nil {
-		return "", fmt.Errorf("create the folder of codex: %w", err)
-	}
-	files := map[string][]byte{"config.toml": s.file()}
+	files := map[string][]byte{filepath.Join(homeName, "config.toml"): s.file()}
 	if len(schema) > 0 {
-		files[schemaName] = schema
+		files[filepath.Join(homeName, schemaName)] = schema
 	}
-	for name, text := range files {
-		name = filepath.Join(homeName, name)
-		if err := root.RemoveAll(name); err != nil {
-			return "", fmt.Errorf("write the configuration of codex: %w", err)
-		}
-		if err := root.WriteFile(name, text, 0o600); err != nil {
-			return "", fmt.Errorf("write the configuration of codex: %w", err)
-		}
-	}
-	return filepath.Join(turn.Home, homeName), nil
+	return filepath.Join(turn.Home, homeName), program.Furnish(turn, files)
 }
 
 // file is the text of config.toml. Commands see the environment of the turn, but for the placeholder: its mark is how they are found again.
