@@ -30,10 +30,22 @@ type finding struct {
 }
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", Short: "Say what is missing or wrong here, and how to mend it; exit code 1 when something has to be", Args: takes(),
-		RunE: a.do(func(c *cobra.Command, _ []string) error {
+	try := false
+	c := &cobra.Command{
+		Use: "doctor [--try [AGENT...]]", Short: "Say what is missing or wrong here, and how to mend it; exit code 1 when something has to be",
+		Args: cobra.ArbitraryArgs,
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if len(args) > 0 && !try {
+				return usage("doctor takes agents only with --try").then("As: arbiter doctor --try " + args[0])
+			}
 			all := a.examine(c.Context())
+			if try {
+				tried, err := a.tryAgents(c.Context(), args)
+				if err != nil {
+					return err
+				}
+				all = append(all, tried...)
+			}
 			failed := false
 			for _, f := range all {
 				failed = failed || f.Level == "fail"
@@ -59,6 +71,8 @@ func newDoctor(a *app) *cobra.Command {
 			return nil
 		}),
 	}
+	c.Flags().BoolVar(&try, "try", false, "ask each agent, or those named, one word; it costs a few tokens of each")
+	return c
 }
 
 // examine looks at everything that a coordinator needs. It changes nothing but creates the data directory.

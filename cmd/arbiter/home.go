@@ -49,9 +49,13 @@ func (a *app) makeHome() (string, error) {
 // configPath is the configuration file; named says that a person named it, so that it has to be there.
 func (a *app) configPath() (path string, named bool) {
 	for _, p := range []string{a.configFlag, os.Getenv("ARBITER_CONFIG")} {
-		if p != "" {
-			return p, true
+		if p == "" {
+			continue
 		}
+		if full, err := filepath.Abs(p); err == nil { // programs are named beside it
+			p = full
+		}
+		return p, true
 	}
 	return filepath.Join(xdg.ConfigHome, "arbiter", "config.toml"), false
 }

@@ -99,7 +99,7 @@ func TestUsage(t *testing.T) {
 		"up now":                                  "does not take the argument",
 		"down now":                                "does not take the argument",
 		"status now":                              "does not take the argument",
-		"doctor now":                              "does not take the argument",
+		"doctor now":                              "only with --try",
 		"init now":                                "does not take the argument",
 		"init --agent x":                          "is not NAME=PROGRAM",
 	} {
