@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -134,6 +135,30 @@ func TestChain_outOfScope(t *testing.T) {
 		task := r.want(id, amp.Drafting)
 		if len(task.Escalations) != 1 || task.Escalations[0].Severity != amp.Info || task.Escalations[0].Suspended || len(task.Questions) != 1 {
 			t.Errorf("escalations = %+v, questions %+v", task.Escalations, task.Questions)
+		}
+	})
+}
+
+// TestChain_restart: a chain that the end of the coordinator cut off goes on where it was.
+func TestChain_restart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked []amp.ChainStage
+		r := newRig(t, works, judges(amp.Approved), withChain(func(stage amp.ChainStage, n int, turn providers.Turn) (string, error) {
+			asked = append(asked, stage)
+			time.Sleep(time.Minute)
+			return planningtest.Good(stage, n, turn)
+		}))
+		id := r.submit(amp.Command{Command: amp.Submit, Args: amp.Args{Wish: &amp.Wish{Text: "Count words right", Repo: "/repo"}}}).TaskID
+		time.Sleep(90 * time.Second) // the goal agent is at work
+		r.stop()
+		before := len(asked)
+		r.start()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		r.want(id, amp.AwaitingApproval)
+		if asked[0] != amp.StageObjective || slices.Contains(asked[1:], amp.StageObjective) || len(asked) > before+2 {
+			t.Errorf("asked %v, %d of them before the restart", asked, before)
 		}
 	})
 }

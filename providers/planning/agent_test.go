@@ -176,6 +176,7 @@ func TestRun_stages(t *testing.T) {
 		"a circle": {amp.StagePlanning, planningtest.Message(amp.StagePlanning, map[string]any{"output.content.workflow.tasks": map[string]any{
 			"a": map[string]any{"action": "x", "depends_on": []string{"b"}}, "b": map[string]any{"action": "y", "depends_on": []string{"a"}},
 		}}), amp.ChainHeld, "in a circle"},
+		"a plan too large":  {amp.StagePlanning, strings.Replace(planningtest.Message(amp.StagePlanning, nil), "Write a test", strings.Repeat("Write a test ", 25_000), 1), amp.ChainHeld, "more than the 262144"},
 		"no risk is high":   {amp.StagePlanning, planningtest.Message(amp.StagePlanning, map[string]any{"output.content.proposal": planningtest.Gone}), amp.ChainForwarded, "high until you say"},
 		"SEN-062 a gap":     {amp.StagePlanning, planningtest.Message(amp.StagePlanning, map[string]any{"metadata.sequence_number": 4}), amp.ChainHeld, "SEN-062"},
 		"SEN-053 altered":   {amp.StageGoal, planningtest.Message(amp.StageGoal, map[string]any{"input.content": []string{"other"}}), amp.ChainHeld, "SEN-053"},

@@ -14,6 +14,9 @@ import (
 // maxReasons bounds what of the agents' reasons is kept in a plan; the chain entries hold all.
 const maxReasons = 16 << 10
 
+// maxPlan is how large a plan may be; what is larger fits into no dispatch either.
+const maxPlan = 256 << 10
+
 // weights are lines that a task of a weight may take: a guess, marked as one.
 var weights = map[string]int{"light": 20, "medium": 60, "heavy": 150}
 
@@ -58,6 +61,10 @@ func (c *chain) draft(steps []step) (*amp.Plan, []amp.Problem) {
 	}
 	p.TechConstraints = map[string]any{"plan_id": planned.ID, "sentient": w.trace(steps)}
 	p.Reasons = reasons(steps, append(notes, w.notes...))
+	if n := len(amp.EncodeBody(p)); n > maxPlan {
+		return nil, []amp.Problem{{Rule: "plan", Field: "output.content", Message: fmt.Sprintf(
+			"gives a plan of %d bytes, more than the %d that a person can approve", n, maxPlan)}}
+	}
 	return p, nil
 }
 
