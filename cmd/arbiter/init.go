@@ -208,6 +208,20 @@ func configText(agents []found, roles rolesConfig) []byte {
 # [budget]            # of each task; reached, it asks
 # wall = "2h"
 # turns = 20
+# cost = 5.0          # US dollars, as [prices] counts them, or as the agent says; tokens = N bounds those
+#
+# [budget.day]        # of all tasks on one day in UTC
+# cost = 50.0
+#
+# [prices."a-model*"] # what a million tokens cost; a name that ends in * is a beginning
+# input = 1.25
+# cached = 0.125
+# output = 10.0
+#
+# [[permissions]]     # answers what agents ask, the first that matches; what none matches is asked on a card
+# type = "run"        # or write, read, fetch, tool
+# command = "go test *"
+# ruling = "allow"    # or ask, deny, escalate
 #
 # [repo]              # for every repository; arbiter.toml in one sets its own
 # protected = ["release/*"]
