@@ -2,124 +2,154 @@ package ssot
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"io"
+	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"arbiter/amp"
 )
 
-// maxLine bounds one line of an import: a body of MaxBody bytes, each escaped, and its header.
-const maxLine = 6*MaxBody + 1<<16
+// Part says which entries of a journal an export holds; the zero value is all of them.
+type Part struct {
+	Task amp.TaskID `json:"task,omitzero"`
+	// After leaves out the entries up to this seq.
+	After uint64 `json:"after,omitzero"`
+	// Since and Until bound when entries were written: not before Since, and before Until.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+}
 
-// Export writes the entries that the filter selects as JSON Lines, one entry per line, ascending by seq; Newest is not looked at
-// and Limit is not capped: 0 means all of them. It returns how many it wrote.
-func Export(ctx context.Context, log Log, w io.Writer, f amp.Filter) (n int, err error) {
-	out := bufio.NewWriterSize(w, 1<<16)
-	most := f.Limit
-	f.Newest = false
-	for most == 0 || n < most {
-		if f.Limit = MaxPage; most > 0 {
-			f.Limit = min(MaxPage, most-n)
-		}
+// filter selects the entries of the part.
+func (p Part) filter() amp.Filter {
+	f := amp.Filter{TaskID: p.Task, After: p.After, Limit: MaxPage}
+	if !p.Since.IsZero() || !p.Until.IsZero() {
+		f.Search = &amp.Search{Since: p.Since, Until: p.Until}
+	}
+	return f
+}
+
+// ExportEnd is the last line of an export: what the file has to hold, so that one that was cut off or thinned out is found out.
+type ExportEnd struct {
+	// Export is the version of the form, [ExportForm].
+	Export string `json:"export"`
+	// Part is absent in an export of a whole journal.
+	Part Part `json:"part,omitzero"`
+	// Entries is how many there are, First and Last the seqs of the first and the last one.
+	Entries int    `json:"entries"`
+	First   uint64 `json:"first,omitzero"`
+	Last    uint64 `json:"last,omitzero"`
+	// Sum is the SHA-256 of the hashes of all entries in the file, one after the other.
+	Sum amp.Hash `json:"sum"`
+	// Head is the journal's head when the export ended: of a whole export its last entry.
+	Head amp.Head `json:"head"`
+}
+
+// ExportForm is the form that [Export] writes.
+const ExportForm = "arbiter/1"
+
+// endMark begins the last line of an export, and no other one.
+var endMark = []byte(`{"export":`)
+
+// Whole reports whether the export holds all entries of its journal up to its head.
+func (x *ExportEnd) Whole() bool { return x.Part == Part{} }
+
+// Export writes the entries of a part as JSON Lines, one entry per line and ascending by seq, and an [ExportEnd] as the last line.
+// It holds one page of entries in memory, and reads in short statements, so that it never holds up a writer. progress, if not nil,
+// is called after each page with the seq reached and the last one.
+func Export(ctx context.Context, log Log, w io.Writer, p Part, progress func(done, total uint64)) (ExportEnd, error) {
+	x := exporter{out: bufio.NewWriterSize(w, 1<<16), tally: newTally()}
+	f := p.filter()
+	for {
 		page, err := log.Read(ctx, f)
 		if err != nil {
-			return n, fmt.Errorf("export the journal after entry %d: %w", f.After, err)
+			return x.end, fmt.Errorf("export the journal after entry %d: %w", f.After, err)
 		}
-		for _, e := range page {
-			line, err := e.MarshalJSON()
+		for i := range page {
+			if err := x.entry(&page[i]); err != nil {
+				return x.end, fmt.Errorf("export entry %d: %w", page[i].Seq, err)
+			}
+			f.After = page[i].Seq
+		}
+		if progress != nil {
+			head, err := log.Head(ctx)
 			if err != nil {
-				return n, fmt.Errorf("export entry %d: %w", e.Seq, err)
+				return x.end, err
 			}
-			if _, err := out.Write(append(line, '\n')); err != nil {
-				return n, fmt.Errorf("export entry %d: %w", e.Seq, err)
-			}
-			n++
-			f.After = e.Seq
+			progress(f.After, head.Seq)
 		}
-		if len(page) < f.Limit {
+		if len(page) < MaxPage {
 			break
 		}
 	}
-	return n, out.Flush()
+	x.end.Part = p
+	if x.end.Head = x.head; !x.end.Whole() {
+		var err error
+		if x.end.Head, err = log.Head(ctx); err != nil {
+			return x.end, err
+		}
+	}
+	return x.end, x.finish()
 }
 
-// ImportError says which line of an import is wrong. The lines before it are stored.
-type ImportError struct {
-	Line int
-	Why  string
+// exporter writes one export.
+type exporter struct {
+	out *bufio.Writer
+	tally
+	end ExportEnd
 }
 
-// Error names the line and the reason.
-func (e *ImportError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
-
-// Import appends what [Export] wrote of a whole journal, and ends with the same head. Each entry's hash is verified before it is
-// stored. The log is empty, or holds the beginning of the same journal, so that an import that was interrupted goes on; any
-// other journal is refused before anything is stored. It returns how many entries it stored.
-func Import(ctx context.Context, log Log, r io.Reader) (n int, err error) {
-	stored, err := log.Head(ctx)
+func (x *exporter) entry(e *amp.Entry) error {
+	line, err := e.MarshalJSON()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 1<<16), maxLine)
-	var head amp.Head
-	var batch []amp.Entry
-	size := 0
-	for line := 1; in.Scan(); line++ {
-		var e amp.Entry
-		if err := e.UnmarshalJSON(in.Bytes()); err != nil {
-			return n, &ImportError{Line: line, Why: err.Error()}
-		}
-		if e.Seq != head.Seq+1 || e.PrevHash != head.Hash || e.Hash != e.Sum() {
-			return n, &ImportError{Line: line, Why: fmt.Sprintf("entry %d does not follow entry %d with hash %s", e.Seq, head.Seq, head.Hash)}
-		}
-		head = amp.Head{Seq: e.Seq, Hash: e.Hash}
-		if e.Seq <= stored.Seq {
-			if e.Seq == stored.Seq && e.Hash != stored.Hash {
-				return n, &ImportError{Line: line, Why: fmt.Sprintf("the log holds another journal: its entry %d has hash %s", e.Seq, stored.Hash)}
-			}
-			continue
-		}
-		batch, size = append(batch, e), size+len(e.Body)
-		if len(batch) == 500 || size > 8<<20 {
-			if err := importBatch(ctx, log, line, batch); err != nil {
-				return n, err
-			}
-			n, batch, size = n+len(batch), batch[:0], 0
-		}
-	}
-	if err := in.Err(); err != nil {
-		return n, fmt.Errorf("read the import after entry %d: %w", head.Seq, err)
-	}
-	if head.Seq < stored.Seq {
-		return n, fmt.Errorf("the import ends at entry %d, the log already holds %d", head.Seq, stored.Seq)
-	}
-	if err := importBatch(ctx, log, int(head.Seq), batch); err != nil {
-		return n, err
-	}
-	return n + len(batch), nil
+	x.count(e)
+	_, err = x.out.Write(append(line, '\n'))
+	return err
 }
 
-// importBatch stores entries whose last one stands in line.
-func importBatch(ctx context.Context, log Log, line int, batch []amp.Entry) error {
-	records := make([]amp.Record, len(batch))
-	for i := range batch {
-		records[i] = batch[i].Record
+// finish writes the last line.
+func (x *exporter) finish() error {
+	x.end.Export, x.end.Entries, x.end.First, x.end.Last, x.end.Sum = ExportForm, x.n, x.first, x.head.Seq, x.sum()
+	line, err := json.Marshal(&x.end, json.Deterministic(true))
+	if err == nil && !bytes.HasPrefix(line, endMark) {
+		err = fmt.Errorf("its last line begins with %.20s", line)
 	}
-	out, err := log.Append(ctx, records)
+	if err == nil {
+		_, err = x.out.Write(append(line, '\n'))
+	}
 	if err != nil {
-		return fmt.Errorf("import entries: %w", err)
+		return fmt.Errorf("end the export: %w", err)
 	}
-	for i, a := range out {
-		at := line - len(batch) + 1 + i
-		switch {
-		case a.Err != nil:
-			return &ImportError{Line: at, Why: a.Err.Error()}
-		case a.Entry.Hash != batch[i].Hash:
-			return &ImportError{Line: at, Why: fmt.Sprintf("it was stored as entry %d with hash %s: somebody else appends to the log",
-				a.Entry.Seq, a.Entry.Hash)}
-		}
+	return x.out.Flush()
+}
+
+// tally counts the entries of an export.
+type tally struct {
+	n     int
+	first uint64
+	head  amp.Head // the last entry
+	all   hash.Hash
+}
+
+func newTally() tally { return tally{all: sha256.New()} }
+
+func (t *tally) count(e *amp.Entry) {
+	if t.n == 0 {
+		t.first = e.Seq
 	}
-	return nil
+	t.n++
+	t.head = amp.Head{Seq: e.Seq, Hash: e.Hash}
+	t.all.Write(e.Hash[:])
+}
+
+func (t *tally) sum() (h amp.Hash) {
+	t.all.Sum(h[:0])
+	return h
 }

@@ -70,7 +70,7 @@ var sentinels = server.Sentinels{
 // explain decides, in one place, what a person reads of an error, and the exit code.
 func explain(err error) explanation {
 	e := explanation{What: err.Error(), Code: exitFailed}
-	if ok := explainOurs(err, &e) || explainSearch(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainCoordinator(err, &e) ||
+	if ok := explainOurs(err, &e) || explainSearch(err, &e) || explainOutput(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainCoordinator(err, &e) ||
 		explainSystem(err, &e); !ok {
 		e.Means = "Nothing more is known about it."
 		e.Next = "Try again; if it stays, run arbiter doctor and look at the log that arbiter status names."
@@ -102,8 +102,11 @@ func explainOurs(err error, e *explanation) bool {
 		e.Means, e.Next = "It does not go on.", "See why: arbiter task show "+string(x.id)
 		return true
 	}
-	if _, ok := errors.AsType[*keptError](err); ok {
-		e.Means, e.Next = "It was left as it is.", "Replace it with --force; the present one is then kept beside it."
+	if x, ok := errors.AsType[*keptError](err); ok {
+		e.Means, e.Next = "It was left as it is.", "Name another file, or replace it with --force."
+		if x.beside {
+			e.Next = "Replace it with --force; the present one is then kept beside it."
+		}
 		return true
 	}
 	if _, ok := errors.AsType[*staleError](err); ok {
@@ -176,7 +179,7 @@ func explainStore(err error, e *explanation) bool {
 		return true
 	}
 	switch {
-	case errors.Is(err, ssot.ErrFull), errors.Is(err, syscall.ENOSPC):
+	case full(err):
 		e.Means, e.Next = "Nothing was stored, and nothing is lost.", "Make room on the disk of the data directory, then try again."
 	case errors.Is(err, ssot.ErrBusy):
 		e.Means, e.Next = "The journal could not take more for a moment. Nothing was stored.", "Try again."

@@ -24,7 +24,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"usage":       {usage("x").then("y"), exitUsage},
 		"not found":   {&notFoundError{what: "x", next: "y"}, exitFailed},
-		"kept":        {&keptError{"x"}, exitFailed},
+		"kept":        {&keptError{path: "x"}, exitFailed},
 		"refused":     {&amp.RefusedError{What: "approve", Problems: problems, Seq: 3}, exitRefused},
 		"invalid":     {&amp.InvalidError{Problems: problems}, exitRefused},
 		"transition":  {&amp.TransitionError{TaskID: "T-2026-001", From: amp.Held, Step: "approve", Why: "x"}, exitRefused},

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
@@ -15,7 +13,7 @@ import (
 )
 
 func newTaskExport(a *app) *cobra.Command {
-	format, file := "md", ""
+	format, file, force := "md", "", false
 	c := &cobra.Command{
 		Use: "export TASK", Short: "Write the whole story of a task: as a page to read, or entry by entry", Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
@@ -34,7 +32,7 @@ func newTaskExport(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.toFile(file, func(w io.Writer) error {
+				return a.toFile(file, force, func(w io.Writer) error {
 					if format == "md" {
 						if err := taskHead(w, t); err != nil {
 							return err
@@ -47,25 +45,8 @@ func newTaskExport(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&format, "format", format, "md, or jsonl: one entry per line, as arbiter journal import reads it")
 	c.Flags().StringVarP(&file, "output", "o", "", "the file to write (default standard output)")
+	c.Flags().BoolVar(&force, "force", false, "replace the file when it is there")
 	return c
-}
-
-// toFile lets f write to a file, whole or not at all, or to standard output.
-func (a *app) toFile(file string, f func(io.Writer) error) error {
-	if file == "" || file == "-" {
-		return f(a.stdout)
-	}
-	t, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o600))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := f(t); err != nil {
-		return errors.Join(err, t.Cleanup())
-	}
-	if err := t.CloseAtomicallyReplace(); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return nil
 }
 
 // eachEntry reads the entries that a filter selects, page by page.

@@ -249,7 +249,7 @@ func (a *app) writeNew(path string, text []byte, force bool) error {
 	case err != nil:
 		return fmt.Errorf("read the present configuration: %w", err)
 	case !force:
-		return &keptError{path}
+		return &keptError{path: path, beside: true}
 	default:
 		if err := renameio.WriteFile(path+".old", old, 0o600); err != nil {
 			return fmt.Errorf("keep the present configuration: %w", err)
@@ -261,8 +261,11 @@ func (a *app) writeNew(path string, text []byte, force bool) error {
 	return nil
 }
 
-// keptError is a file that was not replaced.
-type keptError struct{ path string }
+// keptError is a file that was not replaced; with beside, force keeps the present one beside the new one.
+type keptError struct {
+	path   string
+	beside bool
+}
 
 func (e *keptError) Error() string { return e.path + " is there already" }
 

@@ -1,32 +1,25 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"arbiter/amp"
 	"arbiter/ssot"
 )
 
-// Export writes the entries that the filter selects as JSON Lines; see [ssot.Export].
-func (l *Log) Export(ctx context.Context, w io.Writer, f amp.Filter) (n int, err error) {
-	return ssot.Export(ctx, l, w, f)
-}
-
-// Import appends an exported journal to an empty one; see [ssot.Import].
-func (l *Log) Import(ctx context.Context, r io.Reader) (n int, err error) {
-	return ssot.Import(ctx, l, r)
-}
-
-// Backup writes a whole copy of the journal as of one moment to a new file, readable by its owner only, and returns the copy's
-// head. To restore it, put it as journal.db into an empty data directory. It is one long read: appends go on meanwhile, but the
-// write-ahead log grows until it is done.
-func (l *Log) Backup(ctx context.Context, path string) (h amp.Head, err error) {
+// Backup writes a whole copy of the journal as of one moment to a new file, readable by its owner only, verifies it as [Log.Verify]
+// does, and returns its head. The file has its name only when it was found whole; one that is there is never replaced. To restore it,
+// put it as journal.db into an empty data directory. It is one long read: appends go on meanwhile, but the write-ahead log grows until
+// it is done. progress, if not nil, is called during the verification as there.
+func (l *Log) Backup(ctx context.Context, path string, progress func(done, total uint64)) (h amp.Head, err error) {
 	if err := l.enter(); err != nil {
 		return h, err
 	}
@@ -34,33 +27,61 @@ func (l *Log) Backup(ctx context.Context, path string) (h amp.Head, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return h, err
 	}
-	made, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if _, err := os.Lstat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return h, fmt.Errorf("back up the journal: %s: %w", path, cmp.Or(err, fs.ErrExist))
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".backup-*")
 	if err != nil {
 		return h, fmt.Errorf("back up the journal: %w", err)
 	}
-	if err := made.Close(); err != nil {
-		return h, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("back up the journal: %w", l.fault(err)), os.Remove(path))
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	made := filepath.Join(dir, fileName)
+	if err := l.writeBackup(ctx, made); err != nil {
+		ours := l.fault(err)
+		if errors.Is(ours, ssot.ErrFull) || errors.Is(ours, ssot.ErrFailed) { // what is read does not fill a disk
+			ours = (&file{path: path}).fault(err)
 		}
-	}()
+		return h, fmt.Errorf("back up the journal: %w", ours)
+	}
+	if h, err = verifyCopy(ctx, dir, progress); err != nil {
+		return h, fmt.Errorf("verify the backup: %w", err)
+	}
+	err = os.Link(made, path) // unlike a rename it replaces nothing
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+		err = os.Rename(made, path) // a file system without links
+	}
+	if err != nil {
+		return h, fmt.Errorf("back up the journal: %w", err)
+	}
+	return h, syncPath(filepath.Dir(path))
+}
+
+func (l *Log) writeBackup(ctx context.Context, path string) error {
+	made, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := made.Close(); err != nil {
+		return err
+	}
 	if err := l.vacuumInto(ctx, path); err != nil {
-		return h, err
+		return err
 	}
-	if err := syncPath(path); err != nil {
-		return h, err
-	}
-	copied, err := openReaders(path, "")
+	return syncPath(path)
+}
+
+// verifyCopy verifies the journal in a folder, and returns its head.
+func verifyCopy(ctx context.Context, dir string, progress func(done, total uint64)) (h amp.Head, err error) {
+	copied, err := OpenReadOnly(ctx, dir)
 	if err != nil {
 		return h, err
 	}
 	defer func() { err = errors.Join(err, copied.Close()) }()
-	if h, err = head(ctx, copied); err != nil {
+	r, err := copied.Verify(ctx, progress)
+	if err != nil {
 		return h, err
 	}
-	return h, syncPath(filepath.Dir(path))
+	return r.Head, r.Err(copied.path)
 }
 
 // vacuumInto needs a connection that may write, if only the new file.

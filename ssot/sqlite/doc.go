@@ -11,5 +11,5 @@
 // No other code of the process may open, read or copy journal.db, journal.db-wal and journal.db-shm: closing any descriptor of
 // such a file drops the locks of the whole process, and a visitor may then remove the write-ahead log under a running writer.
 // Open file description locks are switched on where the system has them, which covers the database file only. Copies are made by
-// [Log.Backup] and [Log.Export].
+// [Log.Backup] and [ssot.Export].
 package sqlite

@@ -326,14 +326,14 @@ func TestCopies(t *testing.T) {
 	t.Run("backup", func(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, fileName)
-		got, err := log.Backup(t.Context(), path)
+		got, err := log.Backup(t.Context(), path, nil)
 		if err != nil || got != head {
 			t.Fatalf("Backup = %v, %v; want %v", got, err, head)
 		}
 		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("the copy's mode is %v, %v", st.Mode(), err)
 		}
-		if _, err := log.Backup(t.Context(), path); !errors.Is(err, os.ErrExist) {
+		if _, err := log.Backup(t.Context(), path, nil); !errors.Is(err, os.ErrExist) {
 			t.Errorf("a backup over an existing file: %v", err)
 		}
 		again := openLog(t, dir)
@@ -347,18 +347,35 @@ func TestCopies(t *testing.T) {
 	})
 	t.Run("export_import", func(t *testing.T) {
 		var lines bytes.Buffer
-		if n, err := log.Export(t.Context(), &lines, amp.Filter{}); err != nil || n != 1300 {
-			t.Fatalf("Export = %d, %v", n, err)
+		if end, err := ssot.Export(t.Context(), log, &lines, ssot.Part{}, nil); err != nil || end.Entries != 1300 || end.Head != head {
+			t.Fatalf("Export = %+v, %v", end, err)
 		}
 		again := openLog(t, t.TempDir())
-		if n, err := again.Import(t.Context(), bytes.NewReader(lines.Bytes())); err != nil || n != 1300 {
+		if n, err := ssot.Import(t.Context(), again, bytes.NewReader(lines.Bytes()), nil); err != nil || n != 1300 {
 			t.Fatalf("Import = %d, %v", n, err)
 		}
-		if got, err := again.Head(t.Context()); err != nil || got != head {
-			t.Errorf("the imported head is %v, %v; want %v", got, err, head)
-		}
-		if d := cmp.Diff(dump(t, log), dump(t, again)); d != "" {
-			t.Errorf("projections differ:\n%s", d)
-		}
+		sameLog(t, log, again)
 	})
+	t.Run("copy", func(t *testing.T) {
+		again := openLog(t, t.TempDir())
+		if got, n, err := ssot.Copy(t.Context(), log, again, nil); err != nil || n != 1300 || got != head {
+			t.Fatalf("Copy = %v, %d, %v", got, n, err)
+		}
+		sameLog(t, log, again)
+	})
+}
+
+// sameLog wants the same head and the same projections.
+func sameLog(t *testing.T, log, again *Log) {
+	t.Helper()
+	want, err := log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := again.Head(t.Context()); err != nil || got != want {
+		t.Errorf("the head is %v, %v; want %v", got, err, want)
+	}
+	if d := cmp.Diff(dump(t, log), dump(t, again)); d != "" {
+		t.Errorf("projections differ:\n%s", d)
+	}
 }

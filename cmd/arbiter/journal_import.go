@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/ssot"
+	"arbiter/ssot/sqlite"
+)
+
+func newJournalImport(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "import FILE", Short: "Read an exported journal into an empty data directory; every hash is verified", Args: takes("a FILE, or - for standard input"),
+		Long: "Reads the export of a whole journal into an empty data directory, which then has the same head. Every line is verified before the\n" +
+			"first one is stored. An import that was interrupted goes on when it is given again.",
+		RunE: a.do(func(c *cobra.Command, args []string) error { return a.importFile(c.Context(), args[0]) }),
+	}
+}
+
+func (a *app) importFile(ctx context.Context, file string) (err error) {
+	in, size, err := a.input(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	log, err := a.ownJournal(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	twice, ok := in.(io.ReadSeeker)
+	if !ok {
+		kept, err := a.spool(in)
+		if err != nil {
+			return err
+		}
+		defer kept.Close()
+		twice = kept
+	}
+	p := a.progress("KB")
+	defer p.end()
+	n, err := ssot.Import(ctx, log, twice, p.bytes(size))
+	p.end()
+	stored := "Nothing was stored."
+	if n > 0 {
+		stored = fmt.Sprintf("%s of it are stored.", entriesOf(n))
+	}
+	line, isLine := errors.AsType[*ssot.LineError](err)
+	switch {
+	case isLine:
+		return &usageError{what: file + ", " + line.Error(), means: stored, next: "Export the journal again, and import that."}
+	case errors.Is(err, ssot.ErrPart):
+		return &usageError{what: file + ": " + err.Error(), means: stored, next: "Import the export of a whole journal: arbiter journal export -o FILE"}
+	case errors.Is(err, ssot.ErrOther):
+		return &usageError{what: err.Error(), means: stored, next: "Import into an empty data directory: --home DIR"}
+	case err != nil:
+		return err
+	}
+	return a.reportHead(ctx, log, "imported", n)
+}
+
+// spool keeps standard input in a file of its own, since it is read twice. The file has no name and goes when it is closed.
+func (a *app) spool(in io.Reader) (*os.File, error) {
+	home, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(home, ".import-*")
+	if err != nil {
+		return nil, fmt.Errorf("keep the import: %w", err)
+	}
+	err = os.Remove(f.Name())
+	if err == nil {
+		_, err = io.Copy(f, in)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the import: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+func newJournalCopy(a *app) *cobra.Command {
+	to := ""
+	c := &cobra.Command{
+		Use: "copy --to DIR", Short: "Copy the journal entry by entry into another store, with the same head", Args: takes(),
+		Long: "Copies the journal entry by entry into another store, which is empty or holds the beginning of the same journal, until both have\n" +
+			"the same head. It may run beside a coordinator; what is appended meanwhile is copied too. Given again, it goes on.",
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			if to == "" || strings.Contains(to, "://") {
+				return usage("journal copy needs --to with a data directory").then("arbiter journal copy --to DIR")
+			}
+			return a.copyJournal(c.Context(), to)
+		}),
+	}
+	c.Flags().StringVar(&to, "to", "", "the data directory of the other store")
+	return c
+}
+
+func (a *app) copyJournal(ctx context.Context, to string) (err error) {
+	from, home, err := a.openJournal(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if same, err := sameFolder(home, to); err != nil || same {
+		if same {
+			err = usage("%s is the data directory itself", to).then("Name another one with --to.")
+		}
+		return err
+	}
+	store, err := sqlite.Open(ctx, to, sqlite.Options{Version: version()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	p := a.progress("entries")
+	defer p.end()
+	_, n, err := ssot.Copy(ctx, from, store, p.show)
+	p.end()
+	if errors.Is(err, ssot.ErrOther) {
+		return &usageError{what: err.Error(), next: "Copy into an empty data directory, or go on with one that holds the beginning of this journal."}
+	}
+	if err != nil {
+		return err
+	}
+	return a.reportHead(ctx, store, "copied", n)
+}
+
+// sameFolder reports whether two paths are one folder; one that is not there is no other.
+func sameFolder(a, b string) (bool, error) {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := os.Stat(b)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(x, y), err
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/google/renameio/v2"
+
+	"arbiter/ssot"
+)
+
+// toFile lets f write to a file, whole or not at all, or to standard output. A file that is there is only replaced by force.
+func (a *app) toFile(file string, force bool, f func(io.Writer) error) error {
+	if file == "" || file == "-" {
+		return f(&output{w: a.stdout, name: "standard output"})
+	}
+	switch st, err := os.Stat(file); {
+	case err == nil && !st.Mode().IsRegular():
+		return usage("%s is no file that could be replaced", file).then("Name a new file with -o.")
+	case err == nil && !force:
+		return &keptError{path: file}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return &outputError{file, err}
+	}
+	t, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o600))
+	if err != nil {
+		return &outputError{file, err}
+	}
+	if err := f(&output{w: t, name: file}); err != nil {
+		return errors.Join(err, t.Cleanup())
+	}
+	if force {
+		err = t.CloseAtomicallyReplace()
+	} else if err = t.Sync(); err == nil {
+		err = os.Link(t.Name(), file) // unlike a rename it replaces nothing that came meanwhile
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+			err = t.CloseAtomicallyReplace() // a file system without links
+		}
+	}
+	if clean := t.Cleanup(); err == nil {
+		err = clean
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return &keptError{path: file}
+	}
+	if err != nil {
+		return &outputError{file, err}
+	}
+	return nil
+}
+
+// output is a writer whose errors say what could not be written.
+type output struct {
+	w    io.Writer
+	name string
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		err = &outputError{o.name, err}
+	}
+	return n, err
+}
+
+// outputError is a file that a person named, or standard output, that could not be written.
+type outputError struct {
+	name string
+	err  error
+}
+
+func (e *outputError) Error() string { return fmt.Sprintf("write %s: %v", e.name, e.err) }
+
+func (e *outputError) Unwrap() error { return e.err }
+
+// full reports whether an error says that there is no room: on the disk, or of what the user may use of it.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, ssot.ErrFull)
+}
+
+func explainOutput(err error, e *explanation) bool {
+	if x, ok := errors.AsType[*exportError](err); ok {
+		e.What = x.Error()
+		e.Means, e.Next = "The export is not what was written, or not all of it.", "Take another copy of it, or export the journal again: arbiter journal export"
+		return true
+	}
+	x, ok := errors.AsType[*outputError](err)
+	switch {
+	case !ok || errors.Is(err, syscall.EPIPE):
+		return false
+	case full(err):
+		e.Means, e.Next = "The file was not made; the journal is as it was.", "Make room there, or write to another disk."
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		e.Means, e.Next = "Arbiter may not write there; the journal is as it was.", "Name a file in a folder that you may write to."
+	case errors.Is(err, fs.ErrNotExist):
+		e.Means, e.Next = "The file was not made; the journal is as it was.", "Create the folder of "+x.name+" first."
+	default:
+		e.Means, e.Next = "The file was not made; the journal is as it was.", "Look at the system's log, or write to another disk."
+	}
+	return true
+}
