@@ -45,6 +45,9 @@ func (c *config) validateSandbox(bad func(string, ...any)) {
 		if check(key, g.Sandbox, g.Read, g.Write); !g.runsProgram() && (g.Sandbox != "" || len(g.Read) > 0 || len(g.Write) > 0 || g.MaxRequests != 0) {
 			bad("%s: Arbiter starts no program for this agent; sandbox, read, write and max_requests have no meaning", key)
 		}
+		if g.Kind == "command" {
+			g.validateKey("agents."+name, false, bad)
+		}
 		if g.MaxRequests < 0 {
 			bad("agents.%s.max_requests is negative", name)
 		}

@@ -45,6 +45,9 @@ func TestScripts(t *testing.T) {
 				return os.Getuid() == 0, nil
 			case "programs":
 				return os.Getenv(agenttest.RealVar) != "", nil
+			case "caged":
+				l := sandbox.Leash{Mode: sandbox.Auto}
+				return l.Confined() != "none" && l.Confined() != string(sandbox.Off), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
