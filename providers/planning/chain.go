@@ -212,20 +212,24 @@ func (c *chain) question(e *amp.Chain, m *sentient.Message) string {
 	who := fmt.Sprintf("the %s agent %s", e.Stage, e.Agent)
 	switch {
 	case e.Result == amp.ChainHeld:
-		fmt.Fprintf(&b, "The planning chain is held: the message of %s breaks %s. It was not forwarded.\n", who, count(len(e.Problems), "rule"))
+		fmt.Fprintf(&b, "The planning chain is held: the message of %s breaks %s and was not forwarded: ", who, count(len(e.Problems), "rule"))
 		for i, p := range e.Problems {
 			if i == 8 {
-				fmt.Fprintf(&b, "- and %d more\n", len(e.Problems)-i)
+				fmt.Fprintf(&b, "; and %d more", len(e.Problems)-i)
 				break
 			}
-			fmt.Fprintf(&b, "- %s\n", p)
+			if i > 0 {
+				b.WriteString("; ")
+			}
+			b.WriteString(p.String())
 		}
+		b.WriteString(". ")
 	case m.OutOfScope():
-		fmt.Fprintf(&b, "The planning chain ended: %s says that the wish is out of scope. %s\n", who, said(m))
+		fmt.Fprintf(&b, "The planning chain ended: %s says that the wish is out of scope. %s ", who, said(m))
 	case m.Status == sentient.Pending:
-		fmt.Fprintf(&b, "The planning chain waits: %s needs something from you. %s\n", who, said(m))
+		fmt.Fprintf(&b, "The planning chain waits: %s needs something from you. %s ", who, said(m))
 	default:
-		fmt.Fprintf(&b, "The planning chain ended: %s gave nothing to go on with (%s). %s\n", who, m.Status, said(m))
+		fmt.Fprintf(&b, "The planning chain ended: %s gave nothing to go on with (%s). %s ", who, m.Status, said(m))
 	}
 	b.WriteString("Your answer goes to that agent, which writes its message again; what was forwarded before stays. Or end the task.")
 	return b.String()

@@ -129,7 +129,9 @@ func (w *workflow) trace(steps []step) map[string]any {
 		out["resources"] = resources
 	}
 	capabilities, depends, groups := map[string]bool{}, map[string]any{}, map[string]any{}
-	for _, t := range w.tasks {
+	keys := make([]any, len(w.tasks)) // in the order of the subtasks
+	for i, t := range w.tasks {
+		keys[i] = t.key
 		for _, name := range t.capabilities {
 			capabilities[name] = true
 		}
@@ -140,6 +142,7 @@ func (w *workflow) trace(steps []step) map[string]any {
 			groups[t.key] = t.group
 		}
 	}
+	out["tasks"] = keys
 	if len(capabilities) > 0 {
 		out["capabilities"] = anyList(slices.Sorted(maps.Keys(capabilities)))
 	}

@@ -42,10 +42,13 @@ func (r *reader) message(data []byte) *Message {
 	}
 	var root map[string]jsontext.Value
 	if err := json.Unmarshal(value, &root); err != nil {
-		if kind := value.Kind(); value.IsValid() && kind != '{' {
+		switch kind := value.Kind(); {
+		case value.IsValid():
 			r.errorf("SEN-001", "", "is %s, expected one JSON object", kindName(kind))
-		} else {
-			r.errorf("SEN-001", "", "is no valid JSON: %s", clip(err.Error()))
+		case kind != '{':
+			r.errorf("SEN-001", "", "holds no message: expected one JSON object, got text that begins with %q", clip(string(value)))
+		default:
+			r.errorf("SEN-001", "", "is no valid JSON: %s", clip(strings.TrimPrefix(err.Error(), "jsontext: ")))
 		}
 		return nil
 	}
