@@ -95,6 +95,9 @@ func Matrix(t *testing.T, r Real) {
 			if ClassOf(err) != tc.fails || (err == nil) != (tc.fails == "") {
 				t.Errorf("Run = %v, want class %q", err, tc.fails)
 			}
+			if failed, ok := errors.AsType[*providers.TurnError](err); ok && tc.fails == providers.FailRate && failed.Retry != time.Second {
+				t.Errorf("it is to be tried again in %s, want 1s as the service asked", failed.Retry)
+			}
 			b.record(name)
 		})
 	}
@@ -191,11 +194,12 @@ func (b *bench) record(name string) {
 		}
 		return names[id]
 	})
-	b.real.Record(name, []byte(raw))
+	b.real.Record(name, []byte(proxied.ReplaceAllString(raw, "")))
 }
 
 var (
 	testFolder = regexp.MustCompile(regexp.QuoteMeta(filepath.Clean(os.TempDir())) + `/(?:Test[^/" ]*|cc-socks)/\d+`)
+	proxied    = regexp.MustCompile(`(?m)^\[model\] .*\n`) // what is no program's
 	unique     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
 
@@ -228,8 +232,12 @@ var troubles = map[string]struct {
 	step  modeltest.Step
 	fails providers.Failure
 }{
-	"401":      {modeltest.Fail(0, 401), providers.FailAuth},
-	"429":      {modeltest.Fail(0, 429, "retry-after", "1"), providers.FailRate},
+	"401": {modeltest.Fail(0, 401), providers.FailAuth},
+	"429": {modeltest.Fail(0, 429, "retry-after", "1"), providers.FailRate},
+	"quota": {modeltest.Step{
+		Status: 429, Body: `{"type":"error","error":{"type":"insufficient_quota","code":"insufficient_quota","message":"You exceeded your current quota"}}`,
+	}, providers.FailQuota},
+	"cut":      {modeltest.Cut(0, goodAnswer), providers.FailTransport},
 	"500 once": {modeltest.Fail(1, 500), ""},
 	"503":      {modeltest.Fail(0, 503), providers.FailOverloaded},
 	"400":      {modeltest.Fail(0, 400), providers.FailModel},

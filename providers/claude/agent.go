@@ -3,6 +3,7 @@ package claude
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -59,7 +60,8 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 	if _, known := a.refused.Load(string(prompt.Schema)); known {
 		prompt.Schema = nil
 	}
-	cage, err := a.config.Leash.Open(ctx, turn.ID)
+	var answers program.Answers
+	cage, err := answers.On(a.config.Leash).Open(ctx, turn.ID)
 	if err != nil {
 		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
@@ -72,6 +74,9 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 			again.resume = r.resume
 		}
 		out, err = again.play(ctx, cage)
+	}
+	if failed, ok := errors.AsType[*providers.TurnError](err); ok {
+		answers.Advise(failed)
 	}
 	return out, err
 }

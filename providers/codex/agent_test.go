@@ -3,14 +3,17 @@ package codex
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"arbiter/amp"
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
 	"arbiter/providers/program"
@@ -185,5 +188,77 @@ func (d *execDialect) Lines(step agenttest.Step) [][]byte {
 		return [][]byte{message(sacpText(step.Payload)), agenttest.JSON(end)}
 	default:
 		return nil
+	}
+}
+
+func TestSession(t *testing.T) {
+	t.Parallel()
+	total := usage{400, 40, 3, 80}
+	thread, got := parseSession(sessionText("01a2-b", total))
+	if thread != "01a2-b" || got != total {
+		t.Errorf("parseSession = %q, %+v", thread, got)
+	}
+	for in, want := range map[string]string{"01a2": "01a2", "01a2+x": "01a2", "-rf": "", "a b": "", "../a": "", "": "", strings.Repeat("a", 101): ""} {
+		if thread, got := parseSession(in); thread != want || got != (usage{}) {
+			t.Errorf("parseSession(%q) = %q, %+v, want %q", in, thread, got, want)
+		}
+	}
+}
+
+// TestSettings: the configuration is TOML whatever stands in it, and gives a reader no right to write.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	hostile := "m\"\n[model_providers.x]\nbase_url = \"http://evil\"\x7f\\"
+	text := string((&settings{model: hostile, url: "http://u/v1"}).file())
+	if strings.Contains(text, "\n[model_providers.x]") || !strings.Contains(text, `model = "m\"\n[model_providers.x]\nbase_url`) || strings.Contains(text, "\x7f") {
+		t.Errorf("the model's name breaks out:\n%s", text)
+	}
+	for writes, want := range map[bool]string{
+		true: "approval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"", false: "approval_policy = \"never\"\nsandbox_mode = \"read-only\"",
+	} {
+		if text := string((&settings{url: "http://u", writes: writes}).file()); !strings.Contains(text, want) {
+			t.Errorf("writes %v: %s", writes, text)
+		}
+	}
+}
+
+// TestFurnish: the thread of an earlier turn stays, rules that it left do not.
+func TestFurnish(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, name := range []string{"sessions/thread", "rules/default.rules", "AGENTS.md", "config.toml"} {
+		name = filepath.Join(home, homeName, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("old"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := furnish(&providers.Turn{Home: home}, &settings{url: "http://u"}, []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"sessions/thread": true, "rules": false, "AGENTS.md": false, schemaName: true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", name, err == nil, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "config.toml")); err != nil || string(text) == "old" {
+		t.Errorf("config.toml = %q, %v", text, err)
+	}
+}
+
+// TestRun_linkOutOfHome: what an earlier turn left in the home does not lead the coordinator elsewhere.
+func TestRun_linkOutOfHome(t *testing.T) {
+	t.Parallel()
+	outside, home := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(home, homeName)); err != nil {
+		t.Fatal(err)
+	}
+	turn := providers.Turn{ID: "link", Role: amp.Executor, Dir: t.TempDir(), Home: home, Message: json.RawMessage(`{}`)}
+	_, err := fake(t, agenttest.Script{Dialect: "exec"}, ModeExec, "").Run(t.Context(), turn, func(providers.Event) {})
+	if agenttest.ClassOf(err) != providers.FailConfig {
+		t.Errorf("Run = %v", err)
+	}
+	if left, _ := os.ReadDir(outside); len(left) > 0 {
+		t.Errorf("written outside of the home: %v", left)
 	}
 }

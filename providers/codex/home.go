@@ -2,6 +2,7 @@ package codex
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -27,8 +28,19 @@ const (
 	schemaName = "answer-schema.json"
 )
 
+// rules are what codex would obey of its own folder besides the configuration: an agent may have left them there.
+var rules = []string{"rules", "hooks.json", "hooks", "AGENTS.md", "AGENTS.override.md", "skills", "prompts", "plugins", "managed_config.toml"}
+
 // furnish writes codex's own folder and returns it.
 func furnish(turn *providers.Turn, s *settings, schema []byte) (string, error) {
+	if root, err := os.OpenRoot(turn.Home); err == nil {
+		defer root.Close()
+		for _, name := range rules {
+			if err := root.RemoveAll(filepath.Join(homeName, name)); err != nil {
+				return "", fmt.Errorf("clear the folder of codex: %w", err)
+			}
+		}
+	}
 	files := map[string][]byte{filepath.Join(homeName, "config.toml"): s.file()}
 	if len(schema) > 0 {
 		files[filepath.Join(homeName, schemaName)] = schema
