@@ -1,52 +1,86 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
-	"arbiter/tui/textsafe"
+	"arbiter/ssot"
 )
 
 func newTaskExport(a *app) *cobra.Command {
 	format, file, force := "md", "", false
 	c := &cobra.Command{
 		Use: "export TASK", Short: "Write the whole story of a task: as a page to read, or entry by entry", Args: takes("a TASK"),
+		Long: "Writes the whole story of a task. md is a page to read: the wish, the plan with who approved it on what evidence, each round with its\n" +
+			"result, the claims as they were checked, the verdict, escalations, decisions, costs, the delivery and the journal's head. json is one\n" +
+			"object with the state of the task and every entry with its hashes; jsonl is what arbiter journal export --task writes.",
 		RunE: a.do(func(c *cobra.Command, args []string) error {
 			if a.json {
-				format = "jsonl"
+				format = "json"
 			}
-			if format != "md" && format != "jsonl" {
-				return usage("--format is %q, want md or jsonl", format)
+			if format != "md" && format != "json" && format != "jsonl" {
+				return usage("--format is %q, want md, json or jsonl", format)
 			}
-			return a.looking(func(l *look) error {
-				b, err := board(c.Context(), l)
-				if err != nil {
-					return err
-				}
-				t, err := findTask(b, args[0])
-				if err != nil {
-					return err
-				}
-				return a.toFile(file, force, func(w io.Writer) error {
-					if format == "md" {
-						if err := taskHead(w, t); err != nil {
-							return err
-						}
-					}
-					return eachEntry(c, l, amp.Filter{TaskID: t.ID}, func(e *amp.Entry) error { return exportEntry(w, e, format) })
-				})
-			})
+			return a.exportTask(c, args[0], format, file, force)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "md, or jsonl: one entry per line, as arbiter journal import reads it")
+	c.Flags().StringVar(&format, "format", format, "md, json, or jsonl: one entry per line, which arbiter journal verify --file checks")
 	c.Flags().StringVarP(&file, "output", "o", "", "the file to write (default standard output)")
 	c.Flags().BoolVar(&force, "force", false, "replace the file when it is there")
 	return c
+}
+
+func (a *app) exportTask(c *cobra.Command, name, format, file string, force bool) (err error) {
+	log, _, err := a.openJournal(c.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	b, err := ssot.Fold(c.Context(), log)
+	if err != nil {
+		return err
+	}
+	t, err := findTask(b, name)
+	if err != nil {
+		return err
+	}
+	if format == "jsonl" {
+		_, err := a.exportTo(c.Context(), log, file, force, ssot.Part{Task: t.ID})
+		return err
+	}
+	return a.toFile(file, force, func(w io.Writer) error {
+		if format == "json" {
+			return writeTask(w, c, reading{log}, t, b.Head)
+		}
+		return writeStory(w, c, reading{log}, t, b.Head)
+	})
+}
+
+// reading answers questions from a log.
+type reading struct{ log ssot.Log }
+
+func (r reading) Query(ctx context.Context, q amp.Query) (amp.Page, error) { return readPage(ctx, r.log, q) }
+
+// writeTask writes a task as one JSON object, its entries one on a line.
+func writeTask(w io.Writer, c *cobra.Command, from querier, t *amp.Task, head amp.Head) error {
+	if _, err := fmt.Fprintf(w, "{\"head\":%s,\"task\":%s,\"entries\":[", encodeJSON(head), encodeJSON(t)); err != nil {
+		return err
+	}
+	comma := "\n"
+	err := eachEntry(c, from, amp.Filter{TaskID: t.ID, Before: head.Seq + 1}, func(e *amp.Entry) error {
+		_, err := fmt.Fprintf(w, "%s%s", comma, encodeJSON(e))
+		comma = ",\n"
+		return err
+	})
+	if err == nil {
+		_, err = fmt.Fprint(w, "\n]}\n")
+	}
+	return err
 }
 
 // eachEntry reads the entries that a filter selects, page by page.
@@ -66,35 +100,4 @@ func eachEntry(c *cobra.Command, q querier, f amp.Filter, each func(*amp.Entry) 
 		}
 		f.After = page.Entries[len(page.Entries)-1].Seq
 	}
-}
-
-func exportEntry(w io.Writer, e *amp.Entry, format string) error {
-	if format == "jsonl" {
-		_, err := fmt.Fprintf(w, "%s\n", encodeJSON(e))
-		return err
-	}
-	_, err := fmt.Fprintf(w, "- `#%d` %s **%s** %s: %s\n", e.Seq, e.At.Local().Format(time.DateTime), e.Kind, textsafe.Line(e.Actor),
-		markdownLine(entryLine(e)))
-	return err
-}
-
-func taskHead(w io.Writer, t *amp.Task) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s %s\n\nStatus: %s. Rounds: %d, rejected %d.\n", t.ID, markdownLine(t.Title), t.Status, t.Round, t.RejectTotal)
-	if p := t.Plan; p != nil {
-		fmt.Fprintf(&b, "Repository: `%s`, branch `%s` from `%s`. Plan revision %d, content `%s`.\n", textsafe.Line(p.Repo),
-			textsafe.Line(p.Branch), short(p.BaseCommit), p.Revision, p.Hash)
-		b.WriteString("\nAcceptance criteria:\n\n")
-		for i, c := range p.AcceptanceCriteria {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, markdownLine(c))
-		}
-	}
-	b.WriteString("\n## Entries\n\n")
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// markdownLine makes text of others safe on a terminal and plain in Markdown.
-func markdownLine(s string) string {
-	return strings.NewReplacer("`", "ˋ", "<", "&lt;", "*", "\\*", "_", "\\_", "[", "\\[").Replace(textsafe.Line(s))
 }
