@@ -69,7 +69,7 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 			}
 		}
 	case TurnEnded:
-		t.Spent.WallSec += int((u.TookMS + 500) / 1000)
+		t.Spent.WallSec += int((max(u.TookMS-max(u.WaitedMS, 0), 0) + 500) / 1000)
 		b.spend(e, u)
 		if t.Turn == nil || t.Turn.TurnID != u.TurnID {
 			return nil

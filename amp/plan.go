@@ -71,3 +71,11 @@ func (t *Task) Complete(p *Plan, author string) {
 func riskRank(r RiskLevel) int {
 	return map[RiskLevel]int{Low: 1, Medium: 2, High: 3}[r]
 }
+
+// ConstraintText is the value of a tech constraint as a person reads it: a text as it is, anything else as JSON.
+func ConstraintText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return string(EncodeBody(v))
+}

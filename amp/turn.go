@@ -50,9 +50,11 @@ type Turn struct {
 	Outcome TurnOutcome `json:"outcome,omitzero"`
 	Exit    *int        `json:"exit,omitzero"`
 	// TookMS is how long the turn ran, in milliseconds.
-	TookMS  int64   `json:"took_ms,omitzero"`
-	Tokens  int     `json:"tokens,omitzero"`
-	CostUSD float64 `json:"cost_usd,omitzero"`
+	TookMS int64 `json:"took_ms,omitzero"`
+	// WaitedMS is how much of that it waited for answers of the admin: no working time.
+	WaitedMS int64   `json:"waited_ms,omitzero"`
+	Tokens   int     `json:"tokens,omitzero"`
+	CostUSD  float64 `json:"cost_usd,omitzero"`
 	// Model is the model that the agent names; Failure the class of a turn that ended badly, such as rate or auth.
 	Model   string `json:"model,omitzero"`
 	Failure string `json:"failure,omitzero"`

@@ -187,3 +187,45 @@ func TestBudget_cost(t *testing.T) {
 		})
 	})
 }
+
+// TestRefused: the turn after a refused answer, or one that was no answer, is told what was wrong; later ones are not.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		first func(turn providers.Turn) (providers.Outcome, error)
+		want  string
+	}{
+		"refused": {func(turn providers.Turn) (providers.Outcome, error) {
+			r := resultOf(turn, amp.Complete)
+			r["self_assessment"] = map[string]any{"criteria_met": []any{}, "notes": []any{}}
+			return agenttest.Final(r), nil
+		}, "payload.self_assessment.criteria_met: has 0 entries, expected 1"},
+		"no answer": {func(providers.Turn) (providers.Outcome, error) {
+			return providers.Outcome{}, &providers.TurnError{Failure: providers.FailAnswer, Text: "its answer is no SACP object"}
+		}, "its answer is no SACP object"},
+		"crashed": {func(providers.Turn) (providers.Outcome, error) {
+			return providers.Outcome{}, &providers.TurnError{Failure: providers.FailCrashed, Text: "boom"}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var told [][]string
+				r := newRig(t, func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+					told = append(told, turn.Refused)
+					if n == 1 {
+						emit(agenttest.Accept(turn))
+						return tc.first(turn)
+					}
+					return works(ctx, turn, n, emit)
+				}, judges(amp.Rejected, amp.Approved))
+				id := r.task()
+				r.want(id, amp.StatusApproved)
+				if len(told) != 3 || len(told[0]) != 0 || len(told[2]) != 0 || (len(told[1]) > 0) != (tc.want != "") ||
+					tc.want != "" && !strings.Contains(told[1][0], tc.want) {
+					t.Errorf("told %q, want %q", told, tc.want)
+				}
+			})
+		})
+	}
+}

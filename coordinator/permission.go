@@ -28,6 +28,7 @@ type asked struct {
 
 // permit puts a request of a running turn to the rules and the admin, see [providers.Turn.Ask]. It is in the journal before it is shown.
 func (c *Coordinator) permit(ctx context.Context, l *liveTurn, p amp.Permission) providers.Decision {
+	defer l.waits.begin()()
 	answer := make(chan providers.Decision, 1)
 	real := resolved(p, l.Dir)
 	request := request{

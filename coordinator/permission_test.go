@@ -68,6 +68,9 @@ func TestPermission_answers(t *testing.T) {
 				if _, err := r.try(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: q, Option: amp.OptionAllow}}); err == nil {
 					t.Error("a question was answered twice")
 				}
+				if s := r.get(id).Spent.WallSec; s > 60 {
+					t.Errorf("waiting for an answer counts as %d s of work", s)
+				}
 			})
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +24,38 @@ type liveTurn struct {
 	// wrote is when the last progress entry was written, held what came since.
 	wrote time.Time
 	held  string
+	waits waits
+}
+
+// waits measures how long a turn waited for answers, however many at once.
+type waits struct {
+	mu    sync.Mutex
+	open  int
+	since time.Time
+	sum   time.Duration
+}
+
+// begin counts one more request that waits, and returns what ends it.
+func (w *waits) begin() (end func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == 0 {
+		w.since = time.Now()
+	}
+	w.open++
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.open--; w.open == 0 {
+			w.sum += time.Since(w.since)
+		}
+	}
+}
+
+func (w *waits) total() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sum
 }
 
 // stop asks the agent to end; the turn's end is written when it has.
@@ -44,6 +77,10 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 	if t.Reply != nil && t.Reply.Role == role {
 		turn.Reply = t.Reply
 	}
+	failed := ""
+	if t.Attempts > 0 {
+		failed = t.LastTurn
+	}
 	planning := planningContext(t)
 	if role == amp.Coordinator {
 		ws = amp.Workspace{}
@@ -54,6 +91,9 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 			Epoch: turn.Epoch, Log: c.logFile(turn.ID),
 		}
 		err := c.prepareTurn(ctx, &ws, &turn, &u, planning)
+		if failed != "" {
+			turn.Refused = c.faults(ctx, turn.Task, role, failed)
+		}
 		return outcome{
 			run: func(t *amp.Task, now time.Time) []amp.Record {
 				if err != nil {

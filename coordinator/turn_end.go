@@ -82,7 +82,7 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		used, u.Failure = used.Plus(te.Usage), string(te.Failure)
 	}
 	u.Tokens, u.CostUSD, u.Model, u.Text = used.Tokens, c.cost(used), used.Model, l.held
-	u.Answer = spoken(e.out.Answer)
+	u.Answer, u.WaitedMS = spoken(e.out.Answer), l.waits.total().Milliseconds()
 	end := func(o amp.TurnOutcome, text string, more ...amp.Record) []amp.Record {
 		u.Outcome = o
 		if text != "" {
@@ -115,6 +115,34 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		return end(amp.TurnInvalid, "the answer was refused: "+problems[0].String(), refusal)
 	}
 	return end(amp.TurnOK, "", records...)
+}
+
+// maxFaults bounds what a turn is told about its last answer.
+const maxFaults = 20
+
+// faults are what was wrong with the answer of a turn in this role, nil when it had none or ended for another reason.
+func (c *Coordinator) faults(ctx context.Context, task amp.TaskID, role amp.Role, turnID string) []string {
+	entries, err := c.cfg.Log.Read(ctx, amp.Filter{TaskID: task, Kinds: []amp.Kind{amp.KindRefusal, amp.KindTurn}, Newest: true, Limit: 20})
+	if err != nil {
+		return nil // it is told less, and answers all the same
+	}
+	for i := range entries {
+		if entries[i].Role != role {
+			continue
+		}
+		if r, err := amp.DecodeBody[amp.Refusal](&entries[i]); entries[i].Kind == amp.KindRefusal && err == nil && r.Turn == turnID {
+			var all []string
+			for _, p := range r.Problems[:min(len(r.Problems), maxFaults)] {
+				all = append(all, p.String())
+			}
+			return all
+		}
+		u, err := amp.DecodeBody[amp.Turn](&entries[i])
+		if entries[i].Kind == amp.KindTurn && err == nil && u.TurnID == turnID && u.Failure == string(providers.FailAnswer) {
+			return []string{u.Text}
+		}
+	}
+	return nil
 }
 
 // maxAnswer bounds the answer that the end of a turn keeps; of a longer one the data are left out, which stand in the message.

@@ -38,6 +38,8 @@ type Turn struct {
 	// Reply is the admin's answer to the question that the last turn in this role ended with, nil when there was none.
 	Reply  *amp.Reply
 	Limits Limits
+	// Refused is what was wrong with the answer of the last turn for this message, one sentence each; empty when that was none.
+	Refused []string
 	// Prompt, when it is not nil, is asked instead of Message, without any of the protocol's own words; Outcome.Text is the answer and
 	// Outcome.Final stays empty. The steps of a planning chain are such turns.
 	Prompt *Prompt

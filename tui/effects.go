@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -73,6 +74,15 @@ func (p *proposal) first(e *env, t *amp.Task) []string {
 			return []string{"hand your words to the agent that waits"}
 		case denies(p.Args.Option):
 			return []string{"answer " + quoted(p.Args.Option) + ": the agent goes on without it"}
+		}
+		q := askedBy(t, &p.Args)
+		switch {
+		case q != nil && q.Type == amp.QuestionBudget:
+			return []string{"let this task go on today, beyond the budget of the day"}
+		case q != nil && q.Type == amp.QuestionLimit:
+			return []string{"try " + cmp.Or(q.Agent, "the agent") + " again"}
+		case q != nil && p.Args.Option == amp.OptionAllowTask:
+			return []string{"allow exactly this request, now and for " + span(q.GrantSec) + " in " + string(t.ID)}
 		}
 		return []string{"answer " + quoted(p.Args.Option) + " to the agent that waits, this once"}
 	case amp.RaiseLimit:
@@ -161,6 +171,15 @@ func (e *env) accepts(t *amp.Task, d amp.Decision) []string {
 	return []string{"the verdict counts as " + string(d), "the task is approved; delivering it stays your decision"}
 }
 
+// askedBy is the question that an answer is to, nil when it waits no more.
+func askedBy(t *amp.Task, a *amp.Args) *amp.QuestionState {
+	i := slices.IndexFunc(t.Questions, func(q amp.QuestionState) bool { return q.QuestionID == a.Question })
+	if i < 0 {
+		return nil
+	}
+	return &t.Questions[i]
+}
+
 func raises(t *amp.Task, l *amp.Budget) []string {
 	var out []string
 	if l != nil && l.Turns > 0 {
@@ -231,7 +250,12 @@ func (p *proposal) wont(t *amp.Task) []string {
 	case amp.Terminate:
 		return []string{"merge", "delete the branch"}
 	case amp.Answer:
-		if allows(p.Args.Option) {
+		switch q := askedBy(t, &p.Args); {
+		case q != nil && q.Type == amp.QuestionBudget:
+			return []string{"let another task go on", "raise the budget"}
+		case p.Args.Option == amp.OptionAllowTask:
+			return []string{"allow anything else", "allow it in another task"}
+		case allows(p.Args.Option):
 			return []string{"allow it a second time", "allow anything else"}
 		}
 		return []string{"allow anything", "change the plan"}

@@ -154,7 +154,7 @@ func argvs(checks [][]string) []string {
 func techs(m map[string]any) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, fmt.Sprintf("%s %v", k, m[k]))
+		out = append(out, k+" "+amp.ConstraintText(m[k]))
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func (a *app) printPlan(p *amp.Plan) {
 		t.add("admins", "two must approve who are not "+p.Author)
 	}
 	for _, k := range sortedKeys(p.TechConstraints) {
-		t.add("constraint", fmt.Sprintf("%s: %v", k, p.TechConstraints[k]))
+		t.add("constraint", k+": "+amp.ConstraintText(p.TechConstraints[k]))
 	}
 	t.print(a)
 	if p.Wish != "" {

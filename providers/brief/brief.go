@@ -52,6 +52,13 @@ func Write(turn *providers.Turn) (providers.Prompt, error) {
 		Block(&b, "Your question", []byte(turn.Reply.Question))
 		Block(&b, "The admin's answer to it", []byte(turn.Reply.Answer))
 	}
+	if len(turn.Refused) > 0 {
+		b.WriteString("Your last answer was refused and counts for nothing. What was wrong with it:\n\n")
+		for _, what := range turn.Refused {
+			fmt.Fprintf(&b, "- %s\n", strings.Join(strings.Fields(what), " "))
+		}
+		b.WriteString("\nWhat you changed in the folder is still there. Answer again, without these faults.\n\n")
+	}
 	b.WriteString(r.task)
 	b.WriteString("\n\nThe property data of your answer is one object that follows this JSON Schema:\n\n")
 	b.Write(compact(payload))

@@ -26,6 +26,8 @@ type Input struct {
 	Home   string       `json:"home"`
 	// Reply is the admin's answer to the question that the last turn ended with.
 	Reply *amp.Reply `json:"reply,omitzero"`
+	// Refused is what was wrong with the answer of the last turn for this message.
+	Refused []string `json:"refused,omitzero"`
 	// Session continues an earlier turn.
 	Session string `json:"session,omitzero"`
 }
@@ -54,7 +56,7 @@ func input(turn *providers.Turn) ([]byte, error) {
 		Protocol: Protocol,
 		Turn:     InputTurn{ID: turn.ID, TaskID: turn.Task, Role: turn.Role, Epoch: turn.Epoch, SubtaskID: turn.Subtask},
 		Message:  jsontext.Value("null"), Context: make([]jsontext.Value, len(turn.Context)),
-		Dir: turn.Dir, Home: turn.Home, Session: turn.Session, Reply: turn.Reply,
+		Dir: turn.Dir, Home: turn.Home, Session: turn.Session, Reply: turn.Reply, Refused: turn.Refused,
 	}
 	if p := turn.Prompt; p != nil {
 		in.Prompt = &InputPrompt{System: p.System, Text: p.Text, Schema: jsontext.Value(p.Schema)}
