@@ -35,10 +35,10 @@ type config struct {
 
 // agentConfig is one agent.
 type agentConfig struct {
-	// Kind is "codex" or "claude", the vendor's program, "command", any program that Arbiter runs, "api", a model that it asks over HTTP,
-	// or "external", one that takes part through arbiter message.
+	// Kind is "codex", "claude" or "gemini", the vendor's program, "acp", a program that speaks the Agent Client Protocol, "command", any
+	// program that Arbiter runs, "api", a model that it asks over HTTP, or "external", one that takes part through arbiter message.
 	Kind string `toml:"kind"`
-	// Program is where the vendor's program is, empty for PATH; Mode is codex's, "app-server" or "exec".
+	// Program is where the vendor's program is, empty for PATH, or which program speaks ACP; Mode is codex's, "app-server" or "exec".
 	Program string   `toml:"program"`
 	Mode    string   `toml:"mode"`
 	Argv    []string `toml:"argv"`
@@ -232,8 +232,8 @@ func (c *config) validate() error {
 		case !ok && role == amp.Coordinator && name == planningName && c.Planning.configured():
 		case !ok:
 			bad("roles.%s: agent %q is not configured under [agents.%s]", role, name, name)
-		case role == amp.Executor && agent.Kind == "api":
-			bad("roles.executor: agent %q is a model behind an API, which changes no files; name a program", name)
+		case role == amp.Executor && agent.reads():
+			bad("roles.executor: agent %q is of kind %q, which changes no files; name another program", name, agent.Kind)
 		case len(agent.Roles) > 0 && !slices.Contains(agent.Roles, string(role)):
 			bad("roles.%s: agent %q does not take that role", role, name)
 		}
@@ -295,7 +295,7 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 		if g.Acks != "" && g.Acks != "agent" && g.Acks != "auto" {
 			bad("%s.acks is %q, want \"agent\" or \"auto\"", key, g.Acks)
 		}
-	case "codex", "claude":
+	case "codex", "claude", "gemini", "acp":
 		g.validateProgram(key, bad)
 	case "api":
 		g.validateAPI(key, bad)
@@ -304,7 +304,7 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 			bad("%s: an external agent is not run by Arbiter; argv, env, pass and acks have no meaning", key)
 		}
 	default:
-		bad("%s.kind is %q, want \"codex\", \"claude\", \"command\", \"api\" or \"external\"", key, g.Kind)
+		bad("%s.kind is %q, want \"codex\", \"claude\", \"gemini\", \"acp\", \"command\", \"api\" or \"external\"", key, g.Kind)
 	}
 	switch {
 	case g.Kind == "command" && (g.Model != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0):
@@ -314,8 +314,8 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 	case g.Kind == "external" && g.asksModel():
 		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
 	}
-	if _, known := makers[g.Kind]; !known && (g.Program != "" || g.Mode != "") {
-		bad("%s: program and mode are for kind = \"codex\" and kind = \"claude\"", key)
+	if _, known := makers[g.Kind]; !known && g.Kind != "acp" && (g.Program != "" || g.Mode != "") {
+		bad("%s: program and mode are for the kinds codex, claude, gemini and acp", key)
 	}
 	for _, r := range g.Roles {
 		switch amp.Role(r) {

@@ -24,7 +24,7 @@ func (g agentConfig) vendor() string {
 	if g.Vendor != "" || g.URL != "" {
 		return g.Vendor
 	}
-	if m, ok := makers[g.Kind]; ok {
+	if m, ok := g.maker(); ok {
 		return m.vendor
 	}
 	if g.Kind != "api" {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -140,7 +139,7 @@ func (a *app) examineConfig(ctx context.Context) []finding {
 	}
 	all := []finding{{"configuration", "ok", file, ""}}
 	for _, name := range sortedKeys(c.Agents) {
-		if g := c.Agents[name]; slices.Contains(kinds, g.Kind) {
+		if g := c.Agents[name]; known(g) {
 			all = append(all, examineProgram(ctx, name, g, filepath.Dir(file))...)
 			continue
 		}
@@ -166,6 +165,12 @@ func (a *app) examineConfig(ctx context.Context) []finding {
 		all = append(all, finding{"local CI", "warn", "no checks are configured for every repository", "arbiter init --repo DIR suggests them for one."})
 	}
 	return all
+}
+
+// known reports whether something is known of the agent's program.
+func known(g agentConfig) bool {
+	_, ok := g.maker()
+	return ok
 }
 
 func examineAgent(name string, g agentConfig, configDir string) finding {

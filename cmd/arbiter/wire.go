@@ -87,7 +87,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 				return nil, err
 			}
 			made.Agent = agent
-		case "codex", "claude":
+		case "codex", "claude", "gemini", "acp":
 			agent, err := c.programAgent(name, g, configDir, limits)
 			if err != nil {
 				return nil, err
@@ -116,7 +116,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 func rolesOf(c *config, name string) []amp.Role {
 	all := []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer}
 	g := c.Agents[name]
-	if g.Kind == "api" {
+	if g.reads() {
 		all = []amp.Role{amp.Coordinator, amp.Reviewer}
 	}
 	if len(g.Roles) == 0 {

@@ -98,7 +98,7 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
 	}
 	r := &run{agent: a, turn: &turn, prompt: prompt, emit: emit, calls: map[string]call{}, asks: map[string]func(){}}
-	leash := r.gauge.on(a.config.Leash)
+	leash := r.gauge.On(a.config.Leash)
 	cage, err := leash.Open(ctx, turn.ID)
 	if err != nil {
 		return providers.Outcome{}, program.NotStarted(ctx, err)

@@ -35,7 +35,7 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 
 // spent is what the turn took. What the answers of the model say counts before what the program makes of them.
 func (r *run) spent() providers.Usage {
-	used := r.gauge.usage()
+	used := r.gauge.Usage()
 	if used.Tokens == 0 {
 		used = r.used
 	}

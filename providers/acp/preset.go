@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
 
@@ -104,23 +105,13 @@ func opencode(s *setting) settled {
 	}}
 }
 
-// gemini takes the settings of the system before those of the person and of the repository.
 func gemini(s *setting) settled {
-	name := filepath.Join(folder, "gemini.json")
-	set := settled{files: map[string][]byte{name: file(geminiSettings)}, env: []string{
-		"GEMINI_CLI_SYSTEM_SETTINGS_PATH=" + filepath.Join(s.home, name), "GEMINI_CLI_TRUST_WORKSPACE=true",
-		"GEMINI_API_KEY=" + sandbox.PlaceholderKey, "GOOGLE_GEMINI_BASE_URL=" + s.url,
-	}, args: []string{"--approval-mode", "default"}}
+	files, env := program.Gemini(s.home, s.url)
+	set := settled{files: files, env: env, args: []string{"--approval-mode", "default"}}
 	if s.model != "" {
 		set.args = append(set.args, "-m", s.model)
 	}
 	return set
-}
-
-var geminiSettings = object{
-	"general": object{"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 3},
-	"privacy": object{"usageStatisticsEnabled": false}, "telemetry": object{"enabled": false},
-	"security": object{"auth": object{"selectedType": "gemini-api-key"}},
 }
 
 func claude(s *setting) settled {

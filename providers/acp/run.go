@@ -18,7 +18,7 @@ type run struct {
 	turn   *providers.Turn
 	prompt providers.Prompt
 	emit   func(providers.Event)
-	gauge  gauge
+	gauge  program.Gauge
 
 	session *program.Session
 	resume  string // the session to continue
@@ -56,7 +56,7 @@ func (r *run) play(ctx context.Context, p *sandbox.Process, cage *sandbox.Cage) 
 
 // tick ends a program that would try for ever.
 func (r *run) tick() bool {
-	if failed := r.gauge.stuck(); failed != nil && !r.over {
+	if failed := r.gauge.Stuck(); failed != nil && !r.over {
 		r.session.FailWith(failed)
 	}
 	return false
@@ -259,10 +259,10 @@ func (r *run) fail(e *event, class providers.Failure) {
 	case e.code == authRequired:
 		class = providers.FailAuth
 	case e.code >= 400 && e.code < 600:
-		r.session.FailWith(r.gauge.answered(e.code, e.text))
+		r.session.FailWith(r.gauge.Failed(e.code, e.text))
 		return
 	case class == "":
-		r.session.FailWith(r.gauge.trouble(e.text))
+		r.session.FailWith(r.gauge.Trouble(e.text))
 		return
 	}
 	t := program.Trouble{Class: class, Words: e.text}

@@ -35,7 +35,9 @@ func play(t *testing.T, change func(*Agent, *providers.Turn), lines ...string) (
 	return out, said, err
 }
 
-func ends(reason string) string { return `{"jsonrpc":"2.0","id":5,"result":{"stopReason":"` + reason + `"}}` }
+func ends(reason string) string {
+	return `{"jsonrpc":"2.0","id":5,"result":{"stopReason":"` + reason + `"}}`
+}
 
 func note(update string) string {
 	return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"session-1","update":` + update + `}}`

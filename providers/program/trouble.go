@@ -83,7 +83,7 @@ func (t *Trouble) class() providers.Failure {
 		return providers.FailRate
 	case contains(words, "overloaded", "at capacity"):
 		return providers.FailOverloaded
-	case contains(words, "stream disconnected", "error sending request", "connection", "timed out", "timeout", "network", "dns", "socket", "econn"):
+	case contains(words, "stream disconnected", "error sending request", "terminated", "fetch failed", "connection", "timed out", "timeout", "network", "dns", "socket", "econn"):
 		return providers.FailTransport
 	}
 	return providers.FailModel

@@ -1,4 +1,4 @@
-package acp
+package program
 
 import (
 	"fmt"
@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"arbiter/providers"
-	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
 
-// gauge knows what went to the model: programs report their tokens late, in part or not at all, and some repeat for ever what the model's service
+// Gauge knows what went to the model: programs report their tokens late, in part or not at all, and some repeat for ever what the model's service
 // refuses. It is safe for concurrent use.
-type gauge struct {
+type Gauge struct {
 	mu      sync.Mutex
 	used    providers.Usage
 	answers int
@@ -22,8 +21,8 @@ type gauge struct {
 	retry   time.Duration
 }
 
-// on is the leash with the gauge on it.
-func (g *gauge) on(l sandbox.Leash) sandbox.Leash {
+// On is the leash with the gauge on it, which tells all to what hung there before. Without a model there is nothing to know.
+func (g *Gauge) On(l sandbox.Leash) sandbox.Leash {
 	if l.Model.URL == "" {
 		return l
 	}
@@ -54,8 +53,8 @@ func (g *gauge) on(l sandbox.Leash) sandbox.Leash {
 	return l
 }
 
-// usage is what the answers so far took.
-func (g *gauge) usage() providers.Usage {
+// Usage is what the answers so far took.
+func (g *Gauge) Usage() providers.Usage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.used
@@ -67,42 +66,42 @@ const (
 	maxWait  = 20 * time.Second
 )
 
-// stuck is why it makes no sense to let the program try again, nil when it does.
-func (g *gauge) stuck() *providers.TurnError {
+// Stuck is why it makes no sense to let the program try again, nil when it does.
+func (g *Gauge) Stuck() *providers.TurnError {
 	g.mu.Lock()
 	tries, wait := g.refused, g.retry
 	g.mu.Unlock()
 	if tries < patience && (tries == 0 || wait <= maxWait) {
 		return nil
 	}
-	return g.trouble(fmt.Sprintf("it refused %d times", tries))
+	return g.Trouble(fmt.Sprintf("it refused %d times", tries))
 }
 
-// trouble is an error with these words as the last answer of the service explains it.
-func (g *gauge) trouble(words string) *providers.TurnError {
+// Trouble is an error with these words as the last answer of the service explains it.
+func (g *Gauge) Trouble(words string) *providers.TurnError {
+	return g.Failed(0, words)
+}
+
+// Failed is an error with the status that the program gives it, 0 when it gives none. A service that fails though its last answer was a good one
+// was cut off in it.
+func (g *Gauge) Failed(status int, words string) *providers.TurnError {
 	g.mu.Lock()
-	status := g.status
-	if g.refused == 0 {
+	switch {
+	case status == 0 && g.refused == 0:
 		status = http.StatusOK
-	}
-	g.mu.Unlock()
-	return g.explain(status, words)
-}
-
-// answered is an error with the status that the program gives it. A failed service whose last answer was a good one was cut off in it.
-func (g *gauge) answered(status int, words string) *providers.TurnError {
-	g.mu.Lock()
-	if status == http.StatusInternalServerError && g.answers > 0 && g.refused == 0 {
+	case status == 0:
+		status = g.status
+	case status == http.StatusInternalServerError && g.answers > 0 && g.refused == 0:
 		status = 0
 	}
 	g.mu.Unlock()
 	return g.explain(status, words)
 }
 
-func (g *gauge) explain(status int, words string) *providers.TurnError {
+func (g *Gauge) explain(status int, words string) *providers.TurnError {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := program.Trouble{Words: words}
+	t := Trouble{Words: words}
 	switch {
 	case status == 0:
 		t.Class = providers.FailTransport

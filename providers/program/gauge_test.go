@@ -1,4 +1,4 @@
-package acp
+package program
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 )
 
 // answersOf is a gauge after these answers of the service.
-func answersOf(wait time.Duration, statuses ...int) *gauge {
-	g := &gauge{}
-	l := g.on(sandbox.Leash{Model: sandbox.Model{URL: "http://127.0.0.1:9"}})
+func answersOf(wait time.Duration, statuses ...int) *Gauge {
+	g := &Gauge{}
+	l := g.On(sandbox.Leash{Model: sandbox.Model{URL: "http://127.0.0.1:9"}})
 	for _, s := range statuses {
 		l.Answered(s, wait)
 	}
@@ -38,7 +38,7 @@ func TestGauge_stuck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failed := answersOf(tc.wait, tc.statuses...).stuck()
+			failed := answersOf(tc.wait, tc.statuses...).Stuck()
 			if (failed != nil) != (tc.want != "") || failed != nil && (failed.Failure != tc.want || failed.Retry != tc.wait) {
 				t.Errorf("stuck = %+v, want %q after %v", failed, tc.want, tc.wait)
 			}
@@ -53,13 +53,13 @@ func TestGauge_trouble(t *testing.T) {
 		got  *providers.TurnError
 		want providers.Failure
 	}{
-		"words alone":       {answersOf(0).trouble("Incorrect API key provided"), providers.FailAuth},
-		"status and words":  {answersOf(0, 429).trouble("Internal error"), providers.FailRate},
-		"good before":       {answersOf(0, 429, 200).trouble("Internal error"), providers.FailModel},
-		"program's status":  {answersOf(0, 401).answered(401, "x"), providers.FailAuth},
-		"cut in the answer": {answersOf(0, 200).answered(500, "terminated"), providers.FailTransport},
-		"failed":            {answersOf(0, 500).answered(500, "oops"), providers.FailModel},
-		"never asked":       {answersOf(0).answered(500, "oops"), providers.FailModel},
+		"words alone":       {answersOf(0).Trouble("Incorrect API key provided"), providers.FailAuth},
+		"status and words":  {answersOf(0, 429).Trouble("Internal error"), providers.FailRate},
+		"good before":       {answersOf(0, 429, 200).Trouble("Internal error"), providers.FailModel},
+		"program's status":  {answersOf(0, 401).Failed(401, "x"), providers.FailAuth},
+		"cut in the answer": {answersOf(0, 200).Failed(500, "terminated"), providers.FailTransport},
+		"failed":            {answersOf(0, 500).Failed(500, "oops"), providers.FailModel},
+		"never asked":       {answersOf(0).Failed(500, "oops"), providers.FailModel},
 	} {
 		if tc.got.Failure != tc.want {
 			t.Errorf("%s: %v, want %s", name, tc.got, tc.want)
@@ -71,8 +71,8 @@ func TestGauge_trouble(t *testing.T) {
 func TestGauge_passesOn(t *testing.T) {
 	t.Parallel()
 	full, told := errors.New("full"), 0
-	g := &gauge{}
-	l := g.on(sandbox.Leash{
+	g := &Gauge{}
+	l := g.On(sandbox.Leash{
 		Model: sandbox.Model{URL: "http://127.0.0.1:9"}, Meter: func(sandbox.Used) error { return full },
 		Answered: func(status int, _ time.Duration) { told = status },
 	})
@@ -80,10 +80,10 @@ func TestGauge_passesOn(t *testing.T) {
 	if err := l.Meter(sandbox.Used{Model: "m", Input: 3, Cached: 1, Output: 2}); !errors.Is(err, full) || told != 418 {
 		t.Errorf("Meter = %v, told %d", err, told)
 	}
-	if u := g.usage(); u.Tokens != 5 || u.Input != 3 || u.Cached != 1 || u.Output != 2 || u.Model != "m" {
+	if u := g.Usage(); u.Tokens != 5 || u.Input != 3 || u.Cached != 1 || u.Output != 2 || u.Model != "m" {
 		t.Errorf("usage = %+v", u)
 	}
-	if free := g.on(sandbox.Leash{}); free.Meter != nil || free.Answered != nil {
+	if free := g.On(sandbox.Leash{}); free.Meter != nil || free.Answered != nil {
 		t.Error("a leash without a model got a meter")
 	}
 }
