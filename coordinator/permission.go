@@ -145,6 +145,7 @@ func (c *Coordinator) answered(e *amp.Entry) {
 				}
 			}
 		}
+	case amp.KindMessage, amp.KindAck, amp.KindPlan, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus:
 	}
 }
 

@@ -68,7 +68,7 @@ func tryAgent(ctx context.Context, home, name string, agent coordinator.AgentCon
 	if err != nil {
 		return finding{what, "fail", err.Error(), "Make room, or name another data directory with --home."}
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is below the data directory and does no harm
 	turn := providers.Turn{
 		ID: "try-" + uuid.Must(uuid.NewV7()).String(), Role: amp.Coordinator, Epoch: 1, Prompt: &tryPrompt,
 		Dir: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home"), Limits: agent.Limits,
@@ -123,6 +123,8 @@ func tryNext(err error) string {
 		return "Check url and the network."
 	case providers.FailConfig:
 		return "Correct the agent in the configuration, or install its program."
+	case providers.FailCrashed, providers.FailSilent, providers.FailTotal, providers.FailOutput, providers.FailKilled, providers.FailRefused,
+		providers.FailAnswer, providers.FailModel:
 	}
 	return "Run it by hand to see more."
 }

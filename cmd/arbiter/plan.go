@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 
@@ -149,13 +148,6 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-func count(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }
 
 func seconds(n int) string {
