@@ -14,8 +14,15 @@ import (
 func TestReal(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]agenttest.Real{
-		"opencode": {Program: "opencode-linux-x64/bin/opencode", Suffix: "/v1", Ask: asks("bash")},
-		"gemini":   {Program: ".bin/gemini", Header: "X-Goog-Api-Key", Forgets: true, GivesUp: true, NoReasons: true, Ask: asks("run_shell_command")},
+		// opencode repeats a cut answer for ever, and both repeat what a quota refuses without the words of the service.
+		"opencode": {
+			Program: "opencode-linux-x64/bin/opencode", Suffix: "/v1", Ask: asks("bash"),
+			Ends: map[string]providers.Failure{"quota": providers.FailRate, "cut": providers.FailSilent},
+		},
+		"gemini": {
+			Program: ".bin/gemini", Header: "X-Goog-Api-Key", Forgets: true, GivesUp: true, NoReasons: true, Ask: asks("run_shell_command"),
+			Ends: map[string]providers.Failure{"quota": providers.FailRate},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
