@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -223,7 +224,7 @@ func (e *env) currentTask() *amp.Task {
 }
 
 // seqName names an entry: "#18140".
-func seqName(seq uint64) string { return fmt.Sprintf("#%d", seq) }
+func seqName(seq uint64) string { return "#" + strconv.FormatUint(seq, 10) }
 
 // sortedKeys returns the keys of a map in order, for drawing.
 func sortedKeys[V any](m map[string]V) []string {

@@ -136,20 +136,61 @@ func BenchmarkKeyUnderLoad(b *testing.B) {
 	b.ReportMetric(float64(p95.Microseconds()), "p95-us")
 }
 
+// frameAllocations is what a frame of 200x50 may cost.
+const frameAllocations = 200
+
 // TestFrame_allocations holds what a frame may cost, and that it does not depend on how many tasks there are.
 func TestFrame_allocations(t *testing.T) {
 	measure := func(tasks int) (still_, moved float64) {
 		m := still(t, many(tasks), 200, 50)
 		m.Update(tea.KeyMsg{Type: tea.KeyTab})
-		down := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{'j'}}
+		down := key("j")
 		return testing.AllocsPerRun(50, func() { m.gate.urgent(); m.draw() }), testing.AllocsPerRun(50, func() { m.Update(down) })
 	}
 	few, fewMoved := measure(200)
 	rest, moved := measure(10_000)
-	if rest >= 200 || moved >= 200 {
-		t.Errorf("a frame of 200x50 with 10,000 tasks takes %v allocations, after a key %v; fewer than 200 are allowed", rest, moved)
+	if rest >= frameAllocations || moved >= frameAllocations {
+		t.Errorf("a frame of 200x50 with 10,000 tasks takes %v allocations, after a key %v; fewer than %d are allowed", rest, moved, frameAllocations)
 	}
 	if rest > 1.2*few || moved > 1.2*fewMoved {
 		t.Errorf("10,000 tasks cost %v and %v allocations a frame, 200 tasks %v and %v", rest, moved, few, fewMoved)
+	}
+}
+
+// TestFrame_allocationsOfPages holds the same for each page, down and up through what it shows.
+func TestFrame_allocationsOfPages(t *testing.T) {
+	story := tuitest.NewScript(begin)
+	diff := Place{Kind: KindDiff, ID: string(diffStory(t, story).ID)}
+	for _, page := range []struct {
+		script *tuitest.Script
+		at     Place
+	}{
+		{decisionScene(), Place{Kind: KindNow}},
+		{decisionScene(), Place{Kind: KindTasks}},
+		{decisionScene(), Place{Kind: KindTask, ID: "T-2026-004"}},
+		{decisionScene(), Place{Kind: KindInbox}},
+		{decisionScene(), Place{Kind: KindPlans}},
+		{decisionScene(), Place{Kind: KindPlan, ID: "T-2026-017"}},
+		{decisionScene(), Place{Kind: KindEscalation, ID: "T-2026-004", Seq: 82}},
+		{decisionScene(), Place{Kind: KindHistory}},
+		{decisionScene(), Place{Kind: KindAgents}},
+		{decisionScene(), Place{Kind: KindErrors}},
+		{story, diff},
+	} {
+		m := still(t, page.script, 200, 50)
+		readPasts(t, m)
+		visit(t, m, page.at)
+		if page.at.Kind == KindDiff {
+			readDiff(t, m)
+		}
+		down, up := key("j"), key("k")
+		for range 3 {
+			m.Update(down)
+		}
+		got := testing.AllocsPerRun(50, func() { m.Update(down); m.Update(up) }) / 2
+		if got >= frameAllocations {
+			t.Errorf("%s: a frame of 200x50 after a key takes %v allocations; fewer than %d are allowed", page.at.Kind, got, frameAllocations)
+		}
+		t.Logf("%s: %v", page.at.Kind, got)
 	}
 }

@@ -484,3 +484,26 @@ func TestQuestion_cost(t *testing.T) {
 	})
 	s.Shows("2 times what is spent", "Stop the task")
 }
+
+// TestInbox_numbers: on the list a number changes the screen, as everywhere; it stages only where the card has the focus or is open.
+func TestInbox_numbers(t *testing.T) {
+	t.Parallel()
+	m := still(t, decisionScene(), 140, 40)
+	visit(t, m, Place{Kind: KindInbox})
+	if m.View(); !strings.Contains(m.View(), "tab, then a number stages") {
+		t.Errorf("the list does not say how a number is staged:\n%s", m.View())
+	}
+	m.Update(key("4"))
+	if got := m.nav.top().at.Kind; got != KindPlans || m.env.sheet != nil {
+		t.Fatalf("4 on the list leads to %q with sheet %v, not to Plans", got, m.env.sheet)
+	}
+	m.Update(key("3"))
+	m.Update(key("tab"))
+	if v := m.View(); !strings.Contains(v, "stage") || !strings.Contains(v, "nothing runs until you confirm") {
+		t.Errorf("the card does not say that numbers stage:\n%s", v)
+	}
+	m.Update(key("1"))
+	if m.nav.top().at.Kind != KindInbox || m.env.sheet == nil && m.overlay == nil {
+		t.Errorf("1 in the card that has the focus stages nothing")
+	}
+}

@@ -26,10 +26,14 @@ type chromeCache struct {
 	header         string
 	head           string // of the journal, for headSeq
 	headSeq        uint64
+	headText       string
+	headStyled     string
 	hints          []ui.KeyHint
 	keysW, keysH   int
 	keyRows        int
 	keysText       string
+	counted        []string // the rows as they were counted, with countedText at their end
+	countedText    string
 	keys           *ui.Block // the rows of hints, drawn for what stands above
 	lastSeq        uint64
 	lastDay, lastW int
@@ -282,7 +286,9 @@ func (m *model) countKeyRows(hints []ui.KeyHint) int {
 	c := &m.chrome
 	if c.keysW != m.w || c.keysH != m.h || !slices.Equal(c.hints, hints) {
 		c.keysW, c.keysH, c.hints, c.keys = m.w, m.h, slices.Clone(hints), nil
-		c.keyRows = len(ui.KeyRows(m.env.Theme, m.w, m.keyHeight(), hints, m.headText()))
+		c.countedText = m.headText()
+		c.counted = ui.KeyRows(m.env.Theme, m.w, m.keyHeight(), hints, c.countedText)
+		c.keyRows = len(c.counted)
 	}
 	return c.keyRows
 }
@@ -291,8 +297,12 @@ func (m *model) countKeyRows(hints []ui.KeyHint) int {
 func (m *model) drawKeyRows(hints []ui.KeyHint) *ui.Block {
 	c := &m.chrome
 	if text := m.headText(); c.keys == nil || text != c.keysText {
+		rows := c.counted
+		if text != c.countedText {
+			rows = ui.KeyRows(m.env.Theme, m.w, c.keyRows, hints, text)
+		}
 		c.keysText = text
-		c.keys = ui.NewBlock(m.env.Theme, m.w).Add(ui.KeyRows(m.env.Theme, m.w, c.keyRows, hints, text)...)
+		c.keys = ui.NewBlock(m.env.Theme, m.w).Add(rows...)
 	}
 	return c.keys
 }
@@ -306,14 +316,18 @@ func (m *model) headText() string {
 	}
 	text := c.head
 	if m.w >= 120 {
-		text = "head " + text
+		you := ""
 		if e.Admin != "" {
-			text += " · you: " + ui.Safe(e.Admin)
+			you = " · you: "
 		}
+		text = "head " + text + you + ui.Safe(e.Admin)
 	} else if m.w >= 72 {
 		text += "  " + ui.PadLeft(m.clock(), len("15:04:05"))
 	}
-	return e.Theme.S(theme.Muted, text)
+	if c.headText != text || c.headStyled == "" {
+		c.headText, c.headStyled = text, e.Theme.S(theme.Muted, text)
+	}
+	return c.headStyled
 }
 
 // hints are the keys that work now.
@@ -336,9 +350,13 @@ func (m *model) hints(rows int) []ui.KeyHint {
 		n = 14
 	}
 	out := make([]ui.KeyHint, 0, n)
-	for _, h := range m.env.Reg.Footer(n, m.scopes()...) {
-		if h.ID == "nav.back" && len(m.nav.way) < 2 {
+	scopes := m.scopes()
+	for _, h := range m.env.Reg.Footer(n, scopes...) {
+		switch {
+		case h.ID == "nav.back" && len(m.nav.way) < 2:
 			continue
+		case h.ID == stageScopes[0] && h.Key == "1":
+			h.Key = stageKeys(scopes)
 		}
 		out = append(out, ui.KeyHint{Key: action.Display(h.Key, m.env.Theme.Signs.IsASCII()), Text: h.Text})
 	}

@@ -82,6 +82,8 @@ type diffPage struct {
 	divide   int
 	findings []finding
 	offset   int // of the third column
+	beside   besideDiff
+	claimed  drawnClaims
 }
 
 // shownDiff is the diff on the screen.

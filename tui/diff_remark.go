@@ -39,7 +39,7 @@ func (e *env) lastVerdict(t *amp.Task) *round {
 
 // remark puts the findings of the last verdict and the comments under their lines.
 func (p *diffPage) remark() {
-	p.stale = false
+	p.stale, p.beside = false, besideDiff{}
 	p.findings = nil
 	var all []diffview.Remark
 	t := p.task()

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -101,9 +102,9 @@ func (p *diffPage) head(b *ui.Block, w int) {
 	if f.Commits > 0 && w >= 100 {
 		facts = append(facts, plural(f.Commits, "commit"))
 	}
-	facts = append(facts, plural(files, "file")+" "+th.S(theme.Added, fmt.Sprintf("+%d", added))+" "+th.S(theme.Removed, fmt.Sprintf("−%d", removed)))
+	facts = append(facts, plural(files, "file")+" "+th.S(theme.Added, "+"+strconv.Itoa(added))+" "+th.S(theme.Removed, "−"+strconv.Itoa(removed)))
 	if n := p.countViewed(); files > 0 {
-		facts = append(facts, fmt.Sprintf("viewed %d/%d", n, files))
+		facts = append(facts, "viewed "+strconv.Itoa(n)+"/"+strconv.Itoa(files))
 	}
 	if p.shown.space {
 		facts = append(facts, th.S(theme.Time, "blanks ignored"))
@@ -167,6 +168,26 @@ func (p *diffPage) claims(w int) *ui.Block {
 	if check == nil {
 		return nil
 	}
+	now := drawnClaims{p.claimed.block, seq, p.e.Theme.Epoch(), w, ""}
+	if p.shown != nil {
+		now.to = p.shown.facts.To
+	}
+	if now.block == nil || now != p.claimed {
+		now.block = p.drawClaims(check, seq, w)
+		p.claimed = now
+	}
+	return now.block
+}
+
+// drawnClaims are the claims as they were drawn last.
+type drawnClaims struct {
+	block      *ui.Block
+	seq, epoch uint64
+	w          int
+	to         string
+}
+
+func (p *diffPage) drawClaims(check *amp.Check, seq uint64, w int) *ui.Block {
 	th := p.e.Theme
 	var parts []string
 	for _, name := range []string{"commit", "files", "lines"} {
@@ -213,35 +234,56 @@ func (p *diffPage) claim(c *amp.Claim, check *amp.Check) string {
 	return th.S(role, sign+" "+text)
 }
 
+// besideDiff is the column beside the diff as it was drawn last; it falls when the findings or comments change.
+type besideDiff struct {
+	block        *ui.Block
+	w, h, offset int
+	at           string
+	verdict      uint64
+	epoch        uint64
+}
+
 // column lists the findings and the comments beside the diff.
 func (p *diffPage) column(w, h int) *ui.Block {
+	r := p.e.lastVerdict(p.task())
+	now := besideDiff{p.beside.block, w, h, p.offset, p.view.Cursor().Remark, 0, p.e.Theme.Epoch()}
+	if r != nil {
+		now.verdict = r.Judgement.Seq
+	}
+	if now.block == nil || now != p.beside {
+		now.block = p.drawColumn(r, now.at, w, h)
+		now.offset = p.offset
+		p.beside = now
+	}
+	return now.block
+}
+
+func (p *diffPage) drawColumn(r *round, at string, w, h int) *ui.Block {
 	th := p.e.Theme
 	b := ui.NewBlock(th, w)
-	r := p.e.lastVerdict(p.task())
-	at := p.view.Cursor().Remark
 	if r != nil && len(p.findings) > 0 {
-		b.Rule("Findings "+fmt.Sprint(len(p.findings)), r.Judgement.Actor+" "+seqName(r.Judgement.Seq))
+		b.Rule("Findings "+strconv.Itoa(len(p.findings)), r.Judgement.Actor+" "+seqName(r.Judgement.Seq))
 	}
-	gutter := func(id string) string {
-		if at == id {
+	gutter := func(kind string, n int) string {
+		if id, ok := strings.CutPrefix(at, kind); ok && id == strconv.Itoa(n) {
 			return th.S(theme.Accent, th.Signs.Gutter)
 		}
 		return " "
 	}
 	for i := range p.findings {
 		f := &p.findings[i]
-		b.Spread(gutter(fmt.Sprintf("f%d", i))+th.S(f.role(), f.sign(p.e)+" "+ui.Safe(f.title())), th.S(theme.Muted, f.recurs())+" ")
-		b.Add("  " + th.S(theme.Muted, ui.CutLeft(ui.Safe(fmt.Sprintf("%s:%d", f.path, f.Line)), w-3)))
+		b.Spread(gutter("f", i)+th.S(f.role(), f.sign(p.e)+" "+ui.Safe(f.title())), th.S(theme.Muted, f.recurs())+" ")
+		b.Add("  " + th.S(theme.Muted, ui.CutLeft(ui.Safe(f.path+":"+strconv.Itoa(f.Line)), w-3)))
 		b.Quote(2, f.Description, 6)
 		if f.SuggestedFix != "" {
 			b.Quote(2, "fix: "+f.SuggestedFix, 4)
 		}
 	}
 	if all := p.e.desk.review(p.id).Comments; len(all) > 0 {
-		b.Rule("Your comments "+fmt.Sprint(len(all)), "for the next dispatch")
+		b.Rule("Your comments "+strconv.Itoa(len(all)), "for the next dispatch")
 		for i := range all {
 			c := &all[i]
-			b.Add(gutter(fmt.Sprintf("c%d", c.ID)) + th.S(theme.Accent, ui.CutLeft(ui.Safe(c.at()), w-3)))
+			b.Add(gutter("c", c.ID) + th.S(theme.Accent, ui.CutLeft(ui.Safe(c.at()), w-3)))
 			b.Quote(2, c.Text, 6)
 		}
 	}

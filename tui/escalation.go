@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -80,26 +81,50 @@ func cardDeeds(e *env) []deed {
 			rank = 13
 		}
 		out = append(out, deed{Action: action.Action{
-			ID: stagePrefix + n, Scope: stagePrefix + n, Title: "stage " + n + " of the card",
+			ID: stagePrefix + n, Scope: stagePrefix + n, Title: "stage way " + n + " of the card that is open or has the focus",
 			Short: "stage", Keys: []string{n}, Rank: rank,
 		}})
 	}
 	return out
 }
 
-// cardScopes are the scopes of a page whose card has n numbered options.
-func cardScopes(kind Kind, n int) []string {
-	out := []string{string(kind), cardScope}
-	for i := 1; i <= min(n, 9); i++ {
-		out = append(out, stagePrefix+strconv.Itoa(i))
-	}
-	return out
+// stageScopes are the scopes of the numbers.
+var stageScopes = [...]string{
+	stagePrefix + "1", stagePrefix + "2", stagePrefix + "3", stagePrefix + "4", stagePrefix + "5", stagePrefix + "6", stagePrefix + "7",
+	stagePrefix + "8", stagePrefix + "9",
 }
 
-// findNeed is the item of the Inbox with this name; ok is false when it does not wait any more.
-func findNeed(t *amp.Task, seq uint64) (need, bool) {
+// cardScopes are the scopes of a page whose card has n numbered options.
+func cardScopes(kind Kind, n int) []string {
+	out := make([]string, 0, 2+len(stageScopes)+1)
+	return append(append(out, string(kind), cardScope), stageScopes[:min(n, len(stageScopes))]...)
+}
+
+// stageKeys are the numbers among the scopes as the footer shows them: "1-4".
+func stageKeys(scopes []string) string {
+	n := 0
+	for _, s := range scopes {
+		if strings.HasPrefix(s, stagePrefix) {
+			n++
+		}
+	}
+	if n < 2 {
+		return "1"
+	}
+	return "1-" + strconv.Itoa(n)
+}
+
+// findNeed is the item of the Inbox with this name; ok is false when it does not wait any more. What was put away still is found.
+func (e *env) findNeed(t *amp.Task, seq uint64) (need, bool) {
 	if t == nil {
 		return need{}, false
+	}
+	if f := e.Index.tasks[t.ID]; f != nil {
+		for i := range f.needs {
+			if n := &f.needs[i]; n.Seq == seq && n.Kind != NeedPlan {
+				return *n, true
+			}
+		}
 	}
 	for _, n := range needsOf(t) {
 		if n.Seq == seq && n.Kind != NeedPlan {
@@ -310,7 +335,7 @@ func newCardPage(e *env, id amp.TaskID, seq uint64) *cardPage {
 // card is the item, or nothing when it was decided.
 func (p *cardPage) card() (need, *amp.Task) {
 	t := p.e.Board.Task(p.id)
-	if n, ok := findNeed(t, p.seq); ok {
+	if n, ok := p.e.findNeed(t, p.seq); ok {
 		p.was = n
 		return n, t
 	}
@@ -379,7 +404,7 @@ func (p *cardPage) Render(w, h int) *ui.Block {
 		e.statusText(t.Status, false)+rejects(t)+" · "+th.S(role, sign)+" "+string(n.Severity)+" "+e.Age(n.At)+" ")
 	p.top = b.Height()
 	c := e.newColumn(w)
-	e.drawCard(c, &n, t, p.view.id)
+	e.drawCard(c, &n, t, p.view.id, true)
 	return b.Append(p.view.show(c, max(h-b.Height(), 0))).Fit(h)
 }
 

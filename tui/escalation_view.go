@@ -15,8 +15,9 @@ import (
 // lastLines is how many entries a card shows of what happened.
 const lastLines = 7
 
-// drawCard draws an item of the Inbox: what happened, what holds, what happens if nobody decides, and the ways out.
-func (e *env) drawCard(c *column, n *need, t *amp.Task, cursor string) {
+// drawCard draws an item of the Inbox: what happened, what holds, what happens if nobody decides, and the ways out. inside says
+// that the numbers are the card's.
+func (e *env) drawCard(c *column, n *need, t *amp.Task, cursor string, inside bool) {
 	switch n.Kind {
 	case NeedEscalation:
 		e.drawEscalation(c, n, t)
@@ -30,7 +31,7 @@ func (e *env) drawCard(c *column, n *need, t *amp.Task, cursor string) {
 		return
 	}
 	c.Field(9, "if idle", ui.Safe(e.idle(n, t)))
-	e.drawOptions(c, n, t, cursor)
+	e.drawOptions(c, n, t, cursor, inside)
 }
 
 func (e *env) drawEscalation(c *column, n *need, t *amp.Task) {
@@ -43,7 +44,7 @@ func (e *env) drawEscalation(c *column, n *need, t *amp.Task) {
 	if s.TriggeredBy != s.From {
 		from += ", triggered by " + string(s.TriggeredBy)
 	}
-	c.Field(9, "from", fmt.Sprintf("%s · executor %s, reviewer %s", from, ui.Safe(e.agentOf(t, amp.Executor)), ui.Safe(e.agentOf(t, amp.Reviewer))))
+	c.Field(9, "from", from+" · executor "+ui.Safe(e.agentOf(t, amp.Executor))+", reviewer "+ui.Safe(e.agentOf(t, amp.Reviewer)))
 	c.Quote(2, s.Description, 6)
 	f := e.desk.past(t.ID).facts(t)
 	switch s.Type {
@@ -66,7 +67,7 @@ func (e *env) drawEscalation(c *column, n *need, t *amp.Task) {
 		} else if last == "" {
 			last = "none"
 		}
-		c.Field(9, "snapshot", fmt.Sprintf("task_status %s · reject_count %d · last good %s", snap.TaskStatus, snap.RejectCount, ui.Safe(last)))
+		c.Field(9, "snapshot", "task_status "+string(snap.TaskStatus)+" · reject_count "+strconv.Itoa(snap.RejectCount)+" · last good "+ui.Safe(last))
 	}
 	if t.Late > 0 {
 		c.Field(9, "late", plural(t.Late, "report")+" of older epochs came: kept, not acted on")
@@ -81,7 +82,7 @@ func (e *env) drawStopped(c *column, t *amp.Task, s *amp.EscalationState) {
 		c.Field(9, "stopped", th.S(theme.Muted, "no: "+string(s.Severity)+" lets the task go on"))
 	case t.Proof != 0:
 		ok := th.S(theme.Good, th.Signs.Yes)
-		c.Field(9, "stopped", fmt.Sprintf("%s processes gone  %s epoch %d fenced  %s timers frozen  %s", ok, ok, t.Epoch-1, ok, seqName(t.Proof)))
+		c.Field(9, "stopped", ok+" processes gone  "+ok+" epoch "+strconv.Itoa(t.Epoch-1)+" fenced  "+ok+" timers frozen  "+seqName(t.Proof))
 	default:
 		c.Field(9, "stopped", th.S(theme.Time, "? not proven yet that every process is gone"))
 	}
@@ -111,7 +112,7 @@ func (e *env) drawRounds(c *column, t *amp.Task, f *pastFacts) {
 		if r.verdict.Decision != amp.Rejected {
 			sign = th.S(theme.Good, th.Signs.Yes)
 		}
-		left := fmt.Sprintf("  %s  round %d  %s %s", e.Clock(r.Judgement.At), r.N, sign, ui.Safe(findingsOf(t, r.N)))
+		left := "  " + e.Clock(r.Judgement.At) + "  round " + strconv.Itoa(r.N) + "  " + sign + " " + ui.Safe(findingsOf(t, r.N))
 		c.Spread(left, fmt.Sprintf("conf %.2f  %7s ", r.verdict.Confidence, seqName(r.Judgement.Seq)))
 	}
 	if shown == 0 {
@@ -158,35 +159,46 @@ func ints(list []int) string {
 
 // drawLines are the last entries up to the one that the card is about, and what came after it: a proof, a late report.
 func (e *env) drawLines(c *column, t *amp.Task, seq uint64) {
-	entries := e.desk.past(t.ID).entries
+	p := e.desk.past(t.ID)
+	entries, known := p.entries, p.facts(t)
 	after, _ := slices.BinarySearchFunc(entries, seq+1, func(en amp.Entry, s uint64) int { return cmp.Compare(en.Seq, s) })
 	var picked []int
 	for i := after - 1; i >= 0 && len(picked) < lastLines-2; i-- {
-		if !progress(&entries[i]) {
+		if !progress(known.line(&entries[i])) {
 			picked = append(picked, i)
 		}
 	}
 	slices.Reverse(picked)
 	for i := after; i < len(entries) && len(picked) < lastLines; i++ {
-		if !progress(&entries[i]) {
+		if !progress(known.line(&entries[i])) {
 			picked = append(picked, i)
 		}
 	}
 	for _, i := range picked {
 		en := &entries[i]
-		l := describe(en)
-		c.Spread(fmt.Sprintf("  %s  %s %s  %s %s", e.Clock(en.At), e.styledSign(l), ui.Safe(l.What), e.Theme.S(theme.Muted, ui.Safe(l.who())), e.lineText(l)),
-			seqName(en.Seq)+" ")
+		c.Spread(e.pastRow(known, en), seqName(en.Seq)+" ")
 	}
 }
 
-// progress reports whether an entry says only that a turn is at work.
-func progress(en *amp.Entry) bool {
-	if en.Kind != amp.KindTurn {
-		return false
+// pastRow is an entry of a past as a card shows it, drawn once in a theme and on a day: the times of another day have a date.
+func (e *env) pastRow(f *pastFacts, en *amp.Entry) string {
+	if look := (rowLook{e.Theme.Epoch(), e.Now.In(e.Zone).YearDay()}); f.rows == nil || f.look != look {
+		f.rows, f.look = map[uint64]string{}, look
 	}
-	u, err := amp.DecodeBody[amp.Turn](en)
-	return err == nil && u.Event == amp.TurnProgress
+	row, ok := f.rows[en.Seq]
+	if !ok {
+		l := f.line(en)
+		row = "  " + e.Clock(en.At) + "  " + e.styledSign(l) + " " + ui.Safe(l.What) + "  " + e.Theme.S(theme.Muted, ui.Safe(l.who())) +
+			" " + e.lineText(l)
+		f.rows[en.Seq] = row
+	}
+	return row
+}
+
+// progress reports whether an entry says only that a turn is at work.
+func progress(l line) bool {
+	u, ok := l.body.(*amp.Turn)
+	return ok && u.Event == amp.TurnProgress
 }
 
 // drawCI are the failing gates with the end of their output.
@@ -224,7 +236,7 @@ func (e *env) drawFailed(c *column, n *need, t *amp.Task) {
 }
 
 // drawOptions are the numbered ways out, and own words last.
-func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string) {
+func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string, inside bool) {
 	th := e.Theme
 	title := "Ways out"
 	if s := escalationOf(n, t); n.Kind == NeedEscalation && s != nil {
@@ -233,7 +245,11 @@ func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string) {
 	if n.Kind == NeedQuestion {
 		title = "Answers"
 	}
-	c.Rule(title, "nothing runs until you confirm")
+	facts, numbers := "nothing runs until you confirm", theme.Key
+	if !inside {
+		facts, numbers = "tab, then a number stages", theme.Muted
+	}
+	c.Rule(title, facts)
 	all := e.options(n, t)
 	for i, o := range all {
 		id := "o" + strconv.Itoa(i+1)
@@ -242,7 +258,7 @@ func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string) {
 			if o.agent || n.Kind == NeedQuestion && o.run == nil && o.prop.Command == amp.Answer {
 				text = ui.Quote(th, o.Text)
 			}
-			key, note := th.S(theme.Key, strconv.Itoa(i+1)), th.S(theme.Muted, ui.Safe(o.note))
+			key, note := th.S(numbers, strconv.Itoa(i+1)), th.S(theme.Muted, ui.Safe(o.note))
 			if o.off != "" {
 				key, text, note = th.S(theme.Disabled, strconv.Itoa(i+1)), th.S(theme.Disabled, ui.Safe(o.Text)), th.S(theme.Disabled, "off: "+ui.Safe(o.off))
 			}

@@ -36,27 +36,29 @@ func inboxKind() pageKind {
 
 // inboxPage lists what waits for the admin but plans, the gravest first, with the card of the one under the cursor.
 type inboxPage struct {
-	e       *env
-	rows    []need
-	list    *ui.List
-	kind    NeedKind // "" shows all
-	search  listFilter
-	cols    *ui.Columns
-	colsW   int
-	listTop int
-	listH   int
-	left    int
-	view    scroller // of the card
-	onCard  bool     // the card has the focus
-	zoomed  bool
-	shown   uint64 // the item whose card was drawn last
+	e         *env
+	rows      []need
+	list      *ui.List
+	kind      NeedKind // "" shows all
+	search    listFilter
+	cols      *ui.Columns
+	colsW     int
+	listTop   int
+	listH     int
+	left      int
+	view      scroller // of the card
+	onCard    bool     // the card has the focus
+	zoomed    bool
+	shown     uint64 // the item whose card was drawn last
+	counted   string // what countedAt, a version of the index, holds
+	countedAt uint64
 }
 
 func newInboxPage(e *env) *inboxPage {
 	p := &inboxPage{e: e, left: -1, search: newListFilter()}
 	p.list = ui.NewList(e.Theme, ui.Source{
 		Len:     func() int { return len(p.rows) },
-		ID:      func(i int) string { return string(p.rows[i].Kind) + seqName(p.rows[i].Seq) },
+		ID:      func(i int) string { return p.rows[i].ID },
 		Version: func(i int) uint64 { return p.version(&p.rows[i]) },
 		Lines:   func(i, w int, selected bool) []ui.Line { return []ui.Line{p.line(&p.rows[i], w, selected)} },
 		Live:    func(i int) string { return ui.PadLeft(p.e.Age(p.rows[i].At), 4) },
@@ -256,14 +258,23 @@ func (p *inboxPage) Back() bool {
 	return true
 }
 
-// Scopes are those of the list and of the card under the cursor.
+// Scopes are those of the list and of the card under the cursor. The numbers are the card's only while it has the focus: on the
+// list they change the screen, as everywhere.
 func (p *inboxPage) Scopes() []string {
 	n, t := p.card()
-	if t == nil {
-		return []string{string(KindInbox)}
+	switch {
+	case t == nil:
+		return inboxScopes[:1]
+	case p.inside():
+		return cardScopes(KindInbox, len(p.e.options(&n, t)))
 	}
-	return cardScopes(KindInbox, len(p.e.options(&n, t)))
+	return inboxScopes
 }
+
+var inboxScopes = []string{string(KindInbox), cardScope}
+
+// inside reports whether the card has the focus.
+func (p *inboxPage) inside() bool { return p.onCard || p.zoomed }
 
 // Title names the page.
 func (p *inboxPage) Title() string { return "inbox" }
@@ -291,6 +302,13 @@ func (p *inboxPage) Divide() int { return p.left }
 
 // counts is what the list holds, by kind.
 func (p *inboxPage) counts() string {
+	if v := p.e.Index.Version; v != p.countedAt {
+		p.countedAt, p.counted = v, p.count()
+	}
+	return p.counted
+}
+
+func (p *inboxPage) count() string {
 	var parts []string
 	for _, k := range []struct {
 		kind NeedKind
@@ -366,7 +384,7 @@ func (p *inboxPage) drawCard(b *ui.Block, n *need, t *amp.Task, h int) *ui.Block
 		return b
 	}
 	e := p.e
-	title := fmt.Sprintf("%s %s  %s", seqName(n.Seq), n.Severity, n.TaskID)
+	title := seqName(n.Seq) + " " + string(n.Severity) + "  " + string(n.TaskID)
 	if p.onCard {
 		title = "[" + title + "]"
 	}
@@ -376,7 +394,7 @@ func (p *inboxPage) drawCard(b *ui.Block, n *need, t *amp.Task, h int) *ui.Block
 	if p.onCard {
 		cursor = p.view.id
 	}
-	e.drawCard(c, n, t, cursor)
+	e.drawCard(c, n, t, cursor, p.inside())
 	return b.Append(p.view.show(c, h-1))
 }
 

@@ -23,12 +23,34 @@ type round struct {
 // pastFacts is what the entries of a past say, decoded once.
 type pastFacts struct {
 	n         int // entries that were decoded
+	lines     map[uint64]line
+	rows      map[uint64]string // as cards show them, drawn for look
+	look      rowLook
 	plans     []pastPlan
 	rounds    []round
 	snapshots map[string]amp.Snapshot // by msg_id of the escalation
 	seqs      map[string]uint64       // of messages, by msg_id
 	commands  map[string]amp.Command  // by id
 	ci        *amp.Check              // the last one that failed
+}
+
+// rowLook is what a drawn row depends on besides its entry.
+type rowLook struct {
+	epoch uint64
+	day   int
+}
+
+// line is what an entry says, decoded once.
+func (f *pastFacts) line(en *amp.Entry) line {
+	l, ok := f.lines[en.Seq]
+	if !ok {
+		l = describe(en)
+		if f.lines == nil {
+			f.lines = map[uint64]line{}
+		}
+		f.lines[en.Seq] = l
+	}
+	return l
 }
 
 // facts decodes the entries that came since it was asked last.

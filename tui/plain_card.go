@@ -18,7 +18,7 @@ func (r *cardRoom) at() Place { return Place{Kind: KindEscalation, ID: string(r.
 
 func (r *cardRoom) tell(p *plain) {
 	t := p.task(r.id)
-	n, ok := findNeed(t, r.seq)
+	n, ok := p.e.findNeed(t, r.seq)
 	if !ok {
 		p.say("%s", p.e.resolution(r.id, r.seq))
 		return
@@ -128,7 +128,7 @@ func lastOf(text string, n int) string {
 
 // tellLast are the last entries up to the one that a card is about, and what came after it.
 func (p *plain) tellLast(t *amp.Task, seq uint64) {
-	entries := slices.DeleteFunc(slices.Clone(p.e.desk.past(t.ID).entries), func(en amp.Entry) bool { return progress(&en) })
+	entries := slices.DeleteFunc(slices.Clone(p.e.desk.past(t.ID).entries), func(en amp.Entry) bool { return progress(describe(&en)) })
 	after := slices.IndexFunc(entries, func(en amp.Entry) bool { return en.Seq > seq })
 	if after < 0 {
 		after = len(entries)
@@ -270,7 +270,7 @@ func (r *cardRoom) choices(p *plain) []way {
 	back := way{text: "Back.", do: func() error { p.back(); return nil }}
 	task := way{text: "Everything about the task.", do: func() error { p.enter(&taskRoom{id: r.id, seq: r.seq}); return nil }}
 	t := p.task(r.id)
-	n, ok := findNeed(t, r.seq)
+	n, ok := p.e.findNeed(t, r.seq)
 	if !ok {
 		return []way{task, back}
 	}

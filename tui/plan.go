@@ -59,17 +59,26 @@ type planPage struct {
 	e    *env
 	id   amp.TaskID
 	view scroller
-	open map[string]bool // unfolded subtasks, by their text
+	open map[partKey]bool // unfolded subtasks, by their text
 	// allChanges shows every change since the revision before, instead of the first few.
 	allChanges bool
 	zoomed     bool
 	left       int // column of the line between two panes, -1 for one
 	detailRows int
 	bodyTop    int
+	delta      planStep
+	lastFoot   planFoot
+}
+
+// planStep is the delta between two revisions, which does not change while both are the same.
+type planStep struct {
+	from    *amp.Plan
+	to      string // its hash
+	changes []planChange
 }
 
 func newPlanPage(e *env, id amp.TaskID) *planPage {
-	return &planPage{e: e, id: id, open: map[string]bool{}, left: -1}
+	return &planPage{e: e, id: id, open: map[partKey]bool{}, left: -1}
 }
 
 // task is the plan's task, nil when there is none.
@@ -123,10 +132,14 @@ func (p *planPage) before() *amp.Plan {
 
 // changes are the differences to the revision before.
 func (p *planPage) changes() []planChange {
-	if from := p.before(); from != nil {
-		return planDelta(from, p.task().Plan)
+	from := p.before()
+	if from == nil {
+		return nil
 	}
-	return nil
+	if to := p.task().Plan; p.delta.from != from || p.delta.to != to.Hash {
+		p.delta = planStep{from, to.Hash, planDelta(from, to)}
+	}
+	return p.delta.changes
 }
 
 // Update handles one message.

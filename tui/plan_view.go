@@ -84,8 +84,7 @@ func (p *planPage) body(t *amp.Task, w int, beside bool) *column {
 	}
 	p.subtasks(c, t, changes, w)
 	p.criteria(c, t, changes)
-	p.whyRisk(c.Block, t)
-	p.revisions(c.Block)
+	c.Append(p.foot(t, w))
 	if !beside {
 		p.says(c.Block, t)
 	}
@@ -128,7 +127,13 @@ func (p *planPage) changed(c *column, t *amp.Task, changes []planChange) {
 
 // changeRow is one change; whole wraps it, else it is one row.
 func (e *env) changeRow(b *ui.Block, ch planChange, whole bool) {
-	role := map[string]theme.Role{"+": theme.Added, "−": theme.Removed}[ch.Sign]
+	role := theme.Text
+	switch ch.Sign {
+	case "+":
+		role = theme.Added
+	case "−":
+		role = theme.Removed
+	}
 	head := "  " + ch.Sign + " " + ui.Pad(ch.What, 16) + " "
 	text := ui.Safe(ch.Text)
 	if !whole {
@@ -225,7 +230,10 @@ func (p *planPage) subtaskRow(s amp.Subtask, i int, id string, changes []planCha
 	}
 	tag := ""
 	if k := slices.IndexFunc(changes, func(ch planChange) bool { return ch.Subtask == i }); k >= 0 {
-		tag = th.S(theme.Time, changes[k].Sign+" "+map[bool]string{true: "new", false: "changed"}[changes[k].Sign == "+"])
+		tag = th.S(theme.Time, "± changed")
+		if changes[k].Sign == "+" {
+			tag = th.S(theme.Time, "+ new")
+		}
 	}
 	tail := fmt.Sprintf(" ~%-4d %s ", s.EstimatedLines, ui.Pad(tag, 9))
 	if w < 70 {
@@ -325,6 +333,29 @@ func (p *planPage) whyRisk(b *ui.Block, t *amp.Task) {
 		}
 		b.Para(2, p.e.Theme.S(role, sign)+" "+ui.Safe(r.text))
 	}
+}
+
+// planFoot is why the plan has its risk and its revisions, which stay as they were drawn while the task and what is known of it do.
+type planFoot struct {
+	block      *ui.Block
+	hash       string
+	seq, epoch uint64
+	w, known   int
+	day        int // the times of another day have a date
+}
+
+func (p *planPage) foot(t *amp.Task, w int) *ui.Block {
+	e := p.e
+	now := planFoot{
+		p.lastFoot.block, t.Plan.Hash, t.LastSeq, e.Theme.Epoch(), w, len(e.desk.past(p.id).facts(t).plans), e.Now.In(e.Zone).YearDay(),
+	}
+	if now.block == nil || now != p.lastFoot {
+		now.block = ui.NewBlock(e.Theme, w)
+		p.whyRisk(now.block, t)
+		p.revisions(now.block)
+		p.lastFoot = now
+	}
+	return now.block
 }
 
 // riskReason is one fact that a risk comes from; a loud one raises it.

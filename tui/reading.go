@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,10 +14,10 @@ import (
 // reading is what of a task's plan was on this screen. Marks belong to the text of a subtask, so that those of changed
 // parts fall when a new revision comes.
 type reading struct {
-	seen  map[string]bool
-	held  map[string]bool
-	upTo  map[string]int // rows seen of a subtask that is longer than the screen
-	spent time.Duration  // with the plan on the screen; gaps count up to a minute
+	seen  map[partKey]bool
+	held  map[partKey]bool
+	upTo  map[partKey]int // rows seen of a subtask that is longer than the screen
+	spent time.Duration   // with the plan on the screen; gaps count up to a minute
 	last  time.Time
 }
 
@@ -25,15 +28,39 @@ func (d *desk) reading(id amp.TaskID) *reading {
 		if d.reads == nil {
 			d.reads = map[amp.TaskID]*reading{}
 		}
-		r = &reading{seen: map[string]bool{}}
+		r = &reading{seen: map[partKey]bool{}}
 		d.reads[id] = r
 	}
 	return r
 }
 
-// subtaskKey names the text of a subtask.
-func subtaskKey(s amp.Subtask) string {
-	return fmt.Sprintf("%s\x00%d\x00%s", s.SubtaskID, s.EstimatedLines, s.Description)
+// partKey names the text of a subtask.
+type partKey struct {
+	id    string
+	lines int
+	text  string
+}
+
+func subtaskKey(s amp.Subtask) partKey { return partKey{s.SubtaskID, s.EstimatedLines, s.Description} }
+
+func (k partKey) compare(o partKey) int {
+	return cmp.Or(cmp.Compare(k.id, o.id), cmp.Compare(k.lines, o.lines), cmp.Compare(k.text, o.text))
+}
+
+// MarshalText writes the key as the kept state has it.
+func (k partKey) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%s\x00%d\x00%s", k.id, k.lines, k.text), nil
+}
+
+// UnmarshalText reads what [partKey.MarshalText] wrote.
+func (k *partKey) UnmarshalText(b []byte) error {
+	parts := strings.SplitN(string(b), "\x00", 3)
+	if len(parts) != 3 {
+		return errors.New("the name of a subtask needs three parts")
+	}
+	lines, err := strconv.Atoi(parts[1])
+	*k = partKey{parts[0], lines, parts[2]}
+	return err
 }
 
 func (r *reading) has(s amp.Subtask) bool { return r.seen[subtaskKey(s)] }
@@ -59,7 +86,7 @@ func (r *reading) unread(p *amp.Plan) []string {
 	var out []string
 	for i, s := range p.Subtasks {
 		if !r.has(s) {
-			out = append(out, fmt.Sprintf("S%d", i+1))
+			out = append(out, "S"+strconv.Itoa(i+1))
 		}
 	}
 	return out
@@ -86,7 +113,7 @@ func readGate(p *amp.Plan, unread []string) string {
 // hold keeps a mark that a person took away from coming back because the text still is on the screen; release ends it.
 func (r *reading) hold(s amp.Subtask) {
 	if r.held == nil {
-		r.held = map[string]bool{}
+		r.held = map[partKey]bool{}
 	}
 	r.held[subtaskKey(s)] = true
 }
@@ -105,7 +132,7 @@ func (r *reading) saw(s amp.Subtask) {
 func (r *reading) scrolled(s amp.Subtask, from, to, n int) {
 	k := subtaskKey(s)
 	if r.upTo == nil {
-		r.upTo = map[string]int{}
+		r.upTo = map[partKey]int{}
 	}
 	if from <= r.upTo[k] {
 		r.upTo[k] = max(r.upTo[k], to)

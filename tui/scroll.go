@@ -15,7 +15,9 @@ type columnItem struct {
 	from, to int
 }
 
-func (e *env) newColumn(w int) *column { return &column{Block: ui.NewBlock(e.Theme, w)} }
+func (e *env) newColumn(w int) *column {
+	return &column{Block: ui.NewBlock(e.Theme, w).Grow(e.Height), items: make([]columnItem, 0, 16)}
+}
 
 // item makes an item of the rows that draw adds.
 func (c *column) item(id string, draw func()) {

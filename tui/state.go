@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -298,9 +299,9 @@ func (m *model) takeDrafts() {
 
 // keptReading is what of a plan was read.
 type keptReading struct {
-	Seen  []string       `json:"seen,omitzero"`
-	Upto  map[string]int `json:"upto,omitzero"`
-	Spent int            `json:"spent_s,omitzero"`
+	Seen  []partKey       `json:"seen,omitzero"`
+	Upto  map[partKey]int `json:"upto,omitzero"`
+	Spent int             `json:"spent_s,omitzero"`
 }
 
 // keepReads keeps the marks of plans that may still be decided.
@@ -311,11 +312,12 @@ func (m *model) keepReads() any {
 			continue
 		}
 		k := keptReading{Upto: r.upTo, Spent: int(r.spent / time.Second)}
-		for _, s := range sortedKeys(r.seen) {
-			if r.seen[s] {
+		for s, on := range r.seen {
+			if on {
 				k.Seen = append(k.Seen, s)
 			}
 		}
+		slices.SortFunc(k.Seen, partKey.compare)
 		if k.Seen != nil || len(k.Upto) > 0 {
 			out[id] = k
 		}

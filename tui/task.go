@@ -48,6 +48,7 @@ type taskPage struct {
 	win     window
 	proof   []amp.Entry // the newest messages and checks, oldest first: what criteria, claims and issues come from
 	proven  []line
+	drawn   drawnFacts
 	loading bool
 	loaded  bool
 	state   string // why there is nothing to show

@@ -47,16 +47,48 @@ func (p *taskPage) newest() proofs {
 // facts is everything known of the task besides its history, as high as it needs.
 func (p *taskPage) facts(t *amp.Task, w int) *ui.Block {
 	b := ui.NewBlock(p.e.Theme, w)
-	n := p.newest()
 	p.holding(b, t)
-	p.marks["task.criteria"] = b.Height()
-	p.criteria(b, t, n)
-	p.marks["task.issues"] = b.Height()
-	p.issues(b, t, n)
-	p.marks["task.claims"] = b.Height()
-	p.claims(b, n)
-	p.contract(b, t)
+	d := p.drawFacts(t, w)
+	for i, id := range factSections {
+		p.marks[id] = b.Height() + d.at[i]
+	}
+	b.Append(d.block)
+	if t.Plan != nil {
+		b.Field(9, "spent", p.e.spent(t))
+	}
 	return b
+}
+
+// drawnFacts are the facts that stay as they were drawn until an entry of the task comes.
+type drawnFacts struct {
+	block       *ui.Block
+	seq, proven uint64
+	epoch       uint64
+	w, day      int // the times of another day have a date
+	at          [len(factSections)]int
+}
+
+var factSections = [...]string{"task.criteria", "task.issues", "task.claims"}
+
+func (p *taskPage) drawFacts(t *amp.Task, w int) *drawnFacts {
+	e := p.e
+	d := drawnFacts{p.drawn.block, t.LastSeq, 0, e.Theme.Epoch(), w, e.Now.In(e.Zone).YearDay(), p.drawn.at}
+	if n := len(p.proof); n > 0 {
+		d.proven = p.proof[n-1].Seq
+	}
+	if d.block == nil || d != p.drawn {
+		b, n := ui.NewBlock(e.Theme, w), p.newest()
+		d.at[0] = b.Height()
+		p.criteria(b, t, n)
+		d.at[1] = b.Height()
+		p.issues(b, t, n)
+		d.at[2] = b.Height()
+		p.claims(b, n)
+		p.contract(b, t)
+		d.block = b
+		p.drawn = d
+	}
+	return &p.drawn
 }
 
 // holding is what stands in the way.
@@ -268,5 +300,4 @@ func (p *taskPage) contract(b *ui.Block, t *amp.Task) {
 		}
 		b.Field(9, label, ui.Safe(shortSubtask(t, s.SubtaskID))+" "+sign+" "+ui.Safe(s.Description)+e.Theme.S(theme.Muted, fmt.Sprintf("  ~%d", s.EstimatedLines)))
 	}
-	b.Field(9, "spent", e.spent(t))
 }

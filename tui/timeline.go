@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"arbiter/amp"
@@ -27,6 +28,8 @@ type item struct {
 	timeout time.Duration
 	acked   *amp.Ack
 	ackAt   time.Time
+	ackText string // as it was drawn with the theme of ackLook
+	ackLook uint64
 	again   bool // redelivered
 
 	// Of a turn: what it said last, and how it ended.
@@ -189,16 +192,12 @@ func (e *env) ackCell(t *amp.Task, it *item) string {
 	if it.msgID == "" || it.timeout == 0 {
 		return ""
 	}
+	if it.acked != nil && it.ackLook == e.Theme.Epoch() {
+		return it.ackText
+	}
 	if it.acked != nil {
-		took := max(it.ackAt.Sub(it.at), 0)
-		text := fmt.Sprintf("%s/%d", ui.Clock(took), int(it.timeout.Seconds()))
-		switch {
-		case it.acked.Status == amp.AckRefused:
-			return e.Theme.S(theme.Danger, e.Theme.Signs.No+" refused")
-		case it.acked.Late:
-			return e.Theme.S(theme.Time, e.Theme.Signs.Yes+" late "+ui.Clock(took))
-		}
-		return e.Theme.S(theme.Good, e.Theme.Signs.Yes) + e.Theme.S(theme.Muted, " "+text)
+		it.ackLook, it.ackText = e.Theme.Epoch(), e.ackedCell(it)
+		return it.ackText
 	}
 	if t == nil {
 		return ""
@@ -212,4 +211,16 @@ func (e *env) ackCell(t *amp.Task, it *item) string {
 	}
 	e.Tick()
 	return ui.Countdown{Start: o.SentAt, Deadline: o.Deadline(), Redone: o.Redelivered}.Text(e.Theme, e.Now)
+}
+
+// ackedCell is what became of a message that was acknowledged.
+func (e *env) ackedCell(it *item) string {
+	took := max(it.ackAt.Sub(it.at), 0)
+	switch {
+	case it.acked.Status == amp.AckRefused:
+		return e.Theme.S(theme.Danger, e.Theme.Signs.No+" refused")
+	case it.acked.Late:
+		return e.Theme.S(theme.Time, e.Theme.Signs.Yes+" late "+ui.Clock(took))
+	}
+	return e.Theme.S(theme.Good, e.Theme.Signs.Yes) + e.Theme.S(theme.Muted, " "+ui.Clock(took)+"/"+strconv.Itoa(int(it.timeout.Seconds())))
 }

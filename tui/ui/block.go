@@ -50,11 +50,20 @@ func (b *Block) put(row string, rule bool) {
 	if rule {
 		b.rules = append(b.rules, len(b.rows))
 	}
+	if b.rows == nil {
+		b.rows = make([]string, 0, fewRows)
+	}
 	b.rows = append(b.rows, row)
 }
 
-// grow makes room for n more rows at once.
-func (b *Block) grow(n int) { b.rows = slices.Grow(b.rows, n) }
+// fewRows is what a block has room for when it gets its first row.
+const fewRows = 16
+
+// Grow makes room for n more rows at once, for a page that knows about how many will come.
+func (b *Block) Grow(n int) *Block {
+	b.rows = slices.Grow(b.rows, max(n, 0))
+	return b
+}
 
 // isRule reports whether a row is a rule line.
 func (b *Block) isRule(i int) bool {
@@ -67,7 +76,7 @@ func (b *Block) Blank(n int) *Block {
 	if n <= 0 {
 		return b
 	}
-	b.grow(n)
+	b.Grow(n)
 	blank := blanks(b.w)
 	for range n {
 		b.put(blank, false)
@@ -83,8 +92,18 @@ func (b *Block) Spread(left, right string) *Block {
 
 // Say appends one safe line of plain text in a role.
 func (b *Block) Say(r theme.Role, text string) *Block {
-	b.put(b.Theme.S(r, Pad(textsafe.Line(text), b.w)), false)
+	text = Cut(textsafe.Line(text), b.w)
+	on, off := around(b.Theme, r)
+	b.put(on+text+blanks(b.w-Width(text))+off, false)
 	return b
+}
+
+// around is what stands before and behind a text in a role: a row is put together in one piece, since a frame has many.
+func around(th *theme.Theme, r theme.Role) (on, off string) {
+	if on = th.On(r); on != "" {
+		off = theme.Reset
+	}
+	return on, off
 }
 
 // Rule appends a rule line with a title at its left and facts at its right: "─ Title ───── facts ─". Both are
@@ -111,24 +130,41 @@ func (b *Block) Fields(labelWidth int, pairs ...string) *Block {
 
 // Field appends one label with its text; see [Block.Fields].
 func (b *Block) Field(labelWidth int, label, text string) *Block {
-	head := "  " + b.Theme.S(theme.Muted, Pad(label, labelWidth)) + " "
 	inner := b.w - labelWidth - 3
 	if inner < 4 { // too narrow to stand beside each other
 		return b.Add("  "+b.Theme.S(theme.Muted, label), "  "+text)
 	}
-	for i, l := range Wrap(text, inner) {
+	label = Cut(label, labelWidth)
+	on, off := around(b.Theme, theme.Muted)
+	only := [1]string{text}
+	for i, l := range wrapped(only[:], inner) {
+		end := blanks(inner - Width(l))
 		if i > 0 {
-			head = blanks(labelWidth + 3)
+			b.put(blanks(labelWidth+3)+l+end, false)
+			continue
 		}
-		b.Add(head + l)
+		b.put("  "+on+label+blanks(labelWidth-Width(label))+off+" "+l+end, false)
 	}
 	return b
 }
 
+// wrapped is [Wrap] of the one text in only, which it returns when that fits.
+func wrapped(only []string, w int) []string {
+	if w > 0 && Width(only[0]) <= w && !strings.Contains(only[0], "\n") {
+		return only
+	}
+	return Wrap(only[0], w)
+}
+
 // Para appends text wrapped at words, indented by indent cells. Text may hold styles.
 func (b *Block) Para(indent int, text string) *Block {
-	for _, l := range Wrap(text, b.w-indent) {
-		b.Add(blanks(indent) + l)
+	only := [1]string{text}
+	for _, l := range wrapped(only[:], b.w-indent) {
+		if end := b.w - indent - Width(l); end >= 0 {
+			b.put(blanks(indent)+l+blanks(end), false)
+		} else {
+			b.Add(blanks(indent) + l)
+		}
 	}
 	return b
 }
@@ -137,14 +173,19 @@ func (b *Block) Para(indent int, text string) *Block {
 // Agent text can not draw anything outside of this.
 func (b *Block) Quote(indent int, text string, limit int) *Block {
 	sg := b.Theme.Signs
-	lines := textsafe.Block(text)
-	lines[0] = sg.QuoteOpen + lines[0]
-	lines[len(lines)-1] += sg.QuoteClose
-	head := blanks(indent) + b.Theme.S(theme.Line, sg.Bar) + " "
 	inner := b.w - indent - 2
-	var out []string
-	for _, l := range lines {
-		out = append(out, Wrap(l, inner)...)
+	var only [1]string
+	var lines, out []string
+	if textsafe.Clean(text) { // most are one line of plain text
+		only[0] = sg.QuoteOpen + text + sg.QuoteClose
+		out = wrapped(only[:], inner)
+	} else {
+		lines = textsafe.Block(text)
+		lines[0] = sg.QuoteOpen + lines[0]
+		lines[len(lines)-1] += sg.QuoteClose
+	}
+	for i := range lines {
+		out = append(out, wrapped(lines[i:i+1], inner)...)
 		if limit > 0 && len(out) > limit {
 			break
 		}
@@ -156,8 +197,15 @@ func (b *Block) Quote(indent int, text string, limit int) *Block {
 			out[limit-1] = Cut(out[limit-1], inner-1) + "…"
 		}
 	}
+	lineOn, lineOff := around(b.Theme, theme.Line)
+	on, off := around(b.Theme, theme.Quote)
 	for _, l := range out {
-		b.Add(head + b.Theme.S(theme.Quote, Cut(l, inner)))
+		l = Cut(l, inner)
+		if end := inner - Width(l); end >= 0 && l != "" {
+			b.put(blanks(indent)+lineOn+sg.Bar+lineOff+" "+on+l+off+blanks(end), false)
+		} else {
+			b.Add(blanks(indent) + lineOn + sg.Bar + lineOff + " " + b.Theme.S(theme.Quote, l))
+		}
 	}
 	return b
 }
@@ -168,7 +216,7 @@ func (b *Block) Append(others ...*Block) *Block {
 		if o == nil {
 			continue
 		}
-		b.grow(len(o.rows))
+		b.Grow(len(o.rows))
 		for _, i := range o.rules {
 			b.rules = append(b.rules, len(b.rows)+i)
 		}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -17,7 +18,24 @@ func Cut(s string, w int) string {
 	if Width(s) <= w {
 		return s
 	}
-	return ansi.Truncate(s, w, "…")
+	return truncate(s, w)
+}
+
+// truncate is ansi.Truncate with an ellipsis, for text that is wider than w. Plain text is cut in one step.
+func truncate(s string, w int) string {
+	n, end := 0, -1
+	for i, r := range s {
+		cells := 1
+		if r < 0x20 || r > 0x7e {
+			if cells = lone(r); cells == 0 || r == utf8.RuneError {
+				return ansi.Truncate(s, w, "…")
+			}
+		}
+		if n += cells; end < 0 && n > w-1 {
+			end = i
+		}
+	}
+	return s[:max(end, 0)] + "…"
 }
 
 // CutLeft returns s in at most w cells and keeps its end: for paths, whose end says more. s must be plain.
@@ -41,7 +59,7 @@ func Pad(s string, w int) string {
 	}
 	n := Width(s)
 	if n > w {
-		s = ansi.Truncate(s, w, "…")
+		s = truncate(s, w)
 		n = Width(s) // a wide character at the edge leaves a blank cell
 	}
 	if n == w {
@@ -80,7 +98,8 @@ func Spread(left, right string, w int) string {
 	if rest <= 1 {
 		return Pad(blanks(max(rest, 0))+right, w)
 	}
-	return Pad(Cut(left, rest-1), rest) + right
+	left = Cut(left, rest-1)
+	return left + blanks(rest-Width(left)) + right
 }
 
 // Safe returns text of an unknown source as one safe line. It costs nothing for plain ASCII.
@@ -91,14 +110,18 @@ func Quote(th *theme.Theme, s string) string {
 	return th.S(theme.Quote, th.Signs.QuoteOpen+textsafe.Line(s)+th.Signs.QuoteClose)
 }
 
-const blank64 = "                                                                "
+// manyBlanks is wider than most screens: blanks cost nothing up to it.
+const manyBlanks = "                                                                " +
+	"                                                                " +
+	"                                                                " +
+	"                                                                "
 
 func blanks(n int) string {
 	if n <= 0 {
 		return ""
 	}
-	if n <= len(blank64) {
-		return blank64[:n]
+	if n <= len(manyBlanks) {
+		return manyBlanks[:n]
 	}
 	return strings.Repeat(" ", n)
 }

@@ -13,7 +13,7 @@ func Beside(left, right *Block) *Block {
 	th := left.Theme
 	b := NewBlock(th, left.w+1+right.w)
 	h := max(left.Height(), right.Height())
-	b.grow(h)
+	b.Grow(h)
 	bar := th.S(theme.Line, th.Signs.Bar)
 	var all strings.Builder // one string that every row is a part of: a frame has many rows and little time
 	ends, rules := make([]int, h), make([]bool, h)
@@ -47,7 +47,19 @@ func (b *Block) RuleUp(x int) *Block {
 	if x < 0 || x >= b.w {
 		return b.Rule("", "")
 	}
-	b.put(b.Theme.S(theme.Line, repeat(sg.Rule, x)+sg.TeeUp+repeat(sg.Rule, b.w-x-1)), true)
+	on, off := around(b.Theme, theme.Line)
+	var row strings.Builder
+	row.Grow(len(on) + len(sg.Rule)*b.w + len(sg.TeeUp) + len(off))
+	row.WriteString(on)
+	for i := range b.w {
+		if i == x {
+			row.WriteString(sg.TeeUp)
+		} else {
+			row.WriteString(sg.Rule)
+		}
+	}
+	row.WriteString(off)
+	b.put(row.String(), true)
 	return b
 }
 

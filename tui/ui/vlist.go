@@ -194,7 +194,7 @@ func (l *List) Render(w, h int) *Block {
 		return b.Fit(h)
 	}
 	l.reveal()
-	b.grow(h)
+	b.Grow(h)
 	for i, skip := l.top, l.skip; i < l.count && b.Height() < h; i, skip = i+1, 0 {
 		rows := l.rows(i)[skip:]
 		for j := range rows {

@@ -38,3 +38,21 @@ func TestWidth_likeAnsi(t *testing.T) {
 		}
 	})
 }
+
+// TestCut_likeAnsi: text is cut as x/ansi cuts it, with or without its help.
+func TestCut_likeAnsi(t *testing.T) {
+	t.Parallel()
+	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom(hostile), rapid.StringOf(rapid.Custom(func(r *rapid.T) rune {
+		return rapid.RuneFrom([]rune("a│─▰承ー각é…« ")).Draw(r, "r")
+	})), rapid.SampledFrom([]string{"\x1b[1m", "\x1b[0m", "\x1b]0;x\x07", "\x1b[", "\u0301", "\u200d", "\x01", "\xff"}))
+	rapid.Check(t, func(r *rapid.T) {
+		s, w := piece.Draw(r, "a")+piece.Draw(r, "b")+piece.Draw(r, "c"), rapid.IntRange(1, 24).Draw(r, "w")
+		want := s
+		if ansi.StringWidth(s) > w {
+			want = ansi.Truncate(s, w, "…")
+		}
+		if got := Cut(s, w); got != want {
+			r.Fatalf("Cut(%q, %d) = %q, x/ansi says %q", s, w, got, want)
+		}
+	})
+}

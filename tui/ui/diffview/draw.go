@@ -289,28 +289,33 @@ func (v *View) side(i int, l *Line, at, w, prefix int, first bool) []string {
 		return []string{gutter + "  " + th.S(theme.Time, ui.Safe(l.Text))}
 	case Same:
 	}
-	var numbers string
-	num := func(n int) string {
-		if n <= 0 {
-			return strings.Repeat(" ", v.digits)
+	var room [64]byte
+	numbers := room[:0]
+	num := func(n int) {
+		var digits [20]byte
+		text := digits[:0]
+		if n > 0 {
+			text = strconv.AppendInt(text, int64(n), 10)
 		}
-		return ui.PadLeft(strconv.Itoa(n), v.digits)
+		for range v.digits - len(text) {
+			numbers = append(numbers, ' ')
+		}
+		numbers = append(append(numbers, text...), ' ')
 	}
 	switch {
-	case v.split && first:
-		numbers = num(l.Old) + " "
-	case v.split:
-		numbers = num(l.New) + " "
-	case w < oneNumber && l.New > 0:
-		numbers = num(l.New) + " "
-	case w < oneNumber:
-		numbers = num(l.Old) + " "
+	case v.split && first, !v.split && w < oneNumber && l.New <= 0:
+		num(l.Old)
+	case v.split, w < oneNumber:
+		num(l.New)
 	case w < airy:
-		numbers = num(l.Old) + " " + num(l.New) + " "
+		num(l.Old)
+		num(l.New)
 	default:
-		numbers = num(l.Old) + " " + num(l.New) + "   "
+		num(l.Old)
+		num(l.New)
+		numbers = append(numbers, "  "...)
 	}
-	front := gutter + th.S(role, numbers+sign) + " "
+	front := gutter + th.S(role, string(append(numbers, sign...))) + " "
 	e := &v.elems[i]
 	texts := v.text(e, l, at, max(w-prefix, 1))
 	rows := make([]string, len(texts))
