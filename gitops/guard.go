@@ -46,10 +46,13 @@ func (g *Git) Inspect(ctx context.Context, path, branch string) (amp.RepoFacts, 
 }
 
 // checkout is a call in the person's own checkout.
-func (r *repo) checkout() call {
+func (r *repo) checkout() call { return r.checkoutOf(r.root) }
+
+// checkoutOf is where git runs on the files below root, which may be one of the repository's worktrees.
+func (r *repo) checkoutOf(root string) call {
 	c := r.at()
-	c.workTree = r.root
-	if dir, err := readLink(filepath.Join(r.root, ".git")); err == nil {
+	c.workTree = root
+	if dir, err := readLink(filepath.Join(root, ".git")); err == nil {
 		c.gitDir = dir // the repository was named by one of its worktrees
 	}
 	return c

@@ -64,7 +64,9 @@ func (a *app) exportTask(c *cobra.Command, name, format, file string, force bool
 // reading answers questions from a log.
 type reading struct{ log ssot.Log }
 
-func (r reading) Query(ctx context.Context, q amp.Query) (amp.Page, error) { return readPage(ctx, r.log, q) }
+func (r reading) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
+	return readPage(ctx, r.log, q)
+}
 
 // writeTask writes a task as one JSON object, its entries one on a line.
 func writeTask(w io.Writer, c *cobra.Command, from querier, t *amp.Task, head amp.Head) error {

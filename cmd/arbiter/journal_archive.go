@@ -67,7 +67,10 @@ func (a *app) archive(ctx context.Context, before, to string) (err error) {
 		}
 		x, err := a.archiveTask(ctx, log, t, to)
 		if err != nil {
-			return errors.Join(err, a.archiveSum(done, fresh, to))
+			if done > 0 {
+				a.archiveSum(done, fresh, to)
+			}
+			return err
 		}
 		if done++; x.Fresh {
 			fresh++
@@ -78,18 +81,18 @@ func (a *app) archive(ctx context.Context, before, to string) (err error) {
 			a.out("%s  %s  %s\n", x.Task, entriesOf(x.Entries), safe(x.File))
 		}
 	}
-	return a.archiveSum(done, fresh, to)
+	a.archiveSum(done, fresh, to)
+	return nil
 }
 
 // archiveSum says in the end what there is.
-func (a *app) archiveSum(done, fresh int, to string) error {
+func (a *app) archiveSum(done, fresh int, to string) {
 	if done == 0 {
 		a.complain("arbiter: no ended task is that old; nothing was written")
-		return nil
+		return
 	}
 	a.complain(fmt.Sprintf("arbiter: %s in %s, verified, %d of them new. The journal was not changed: it keeps these entries and its size.",
 		plural(done, "task"), safe(to), fresh))
-	return nil
 }
 
 // archiveTask writes one task, unless its file is there, and verifies what is on the disk.

@@ -20,9 +20,9 @@ const hostileText = "HOSTILE `code` ``` <script>x</script> ![p](http://e.invalid
 func TestSaid(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"":            "—",
-		"plain":       "`plain`",
-		"a `b` c":     "`a ˋbˋ c`",
+		"":           "—",
+		"plain":      "`plain`",
+		"a `b` c":    "`a ˋbˋ c`",
 		"<b>![x](y)": "`<b>![x](y)`",
 	} {
 		if got := said(in); got != want {

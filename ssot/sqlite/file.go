@@ -16,6 +16,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 	driver "modernc.org/sqlite"
+
+	"arbiter/ssot"
 )
 
 const (
@@ -138,7 +140,18 @@ func prepare(ctx context.Context, path string) (err error) {
 	if _, err := db.ExecContext(ctx, "PRAGMA application_id = "+strconv.Itoa(applicationID)); err != nil {
 		return err
 	}
-	return migrate(ctx, db)
+	if err := migrate(ctx, db); err != nil {
+		return err
+	}
+	// Closing folds the write-ahead log in too, but does not say when the disk was full: the file would be renamed without it.
+	var busy, pages, folded int
+	if err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &folded); err != nil {
+		return err
+	}
+	if busy != 0 || pages != folded {
+		return fmt.Errorf("%w: %s", ssot.ErrFull, path)
+	}
+	return nil
 }
 
 // makeDir makes a directory and those above it, and lets them outlast a power cut as the journal in them does.

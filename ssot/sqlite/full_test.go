@@ -21,7 +21,7 @@ import (
 )
 
 func init() {
-	roles["full"], roles["limited"] = playFull, playLimited
+	roles["full"], roles["limited"], roles["cramped"] = playFull, playLimited, playCramped
 }
 
 var fullBody = strings.Repeat("full ", 500)
@@ -105,20 +105,69 @@ func playFull(args []string) (err error) {
 	return nil
 }
 
+// playCramped makes journals on file systems that are full at some moment of it. With room, each opens and is whole.
+func playCramped(args []string) error {
+	failed := 0
+	for kb := 40; kb <= 340; kb += 20 {
+		dir := filepath.Join(args[0], fmt.Sprint(kb))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dk", kb)); err != nil {
+			return fmt.Errorf("mount: %w", err)
+		}
+		home := filepath.Join(dir, "home")
+		acked, err := fillAndClose(home, "first")
+		if len(acked) == 0 {
+			failed++
+		}
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=16m"); err != nil {
+			return fmt.Errorf("remount: %w", err)
+		}
+		log, again := Open(context.Background(), home, Options{})
+		if again != nil {
+			return fmt.Errorf("made on %d KB (%v), with room: %w", kb, err, again)
+		}
+		if err := errors.Join(stored(log, acked), log.Close(), unix.Unmount(dir, unix.MNT_DETACH)); err != nil {
+			return fmt.Errorf("made on %d KB, with room: %w", kb, err)
+		}
+	}
+	if failed < 3 {
+		return fmt.Errorf("only %d journals were refused: the file systems were not full", failed)
+	}
+	fmt.Println("ok")
+	return nil
+}
+
+// fillAndClose makes a journal and appends until the disk is full.
+func fillAndClose(home, name string) (acked []amp.Entry, err error) {
+	log, err := Open(context.Background(), home, Options{})
+	if err != nil {
+		return nil, err
+	}
+	acked, err = untilError(log, name)
+	return acked, errors.Join(err, log.Close())
+}
+
 func TestFull(t *testing.T) {
 	t.Parallel()
-	c := child(t.Context(), "full", t.TempDir())
-	c.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	out, err := c.CombinedOutput()
-	if errors.Is(err, os.ErrPermission) || strings.Contains(string(out), "mount: operation not permitted") {
-		t.Skip("no file system of its own can be mounted here")
-	}
-	if err != nil || string(out) != "ok\n" {
-		t.Errorf("%v: %s", err, out)
+	for _, role := range []string{"full", "cramped"} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			c := child(t.Context(), role, t.TempDir())
+			c.SysProcAttr = &syscall.SysProcAttr{
+				Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+			}
+			out, err := c.CombinedOutput()
+			if errors.Is(err, os.ErrPermission) || strings.Contains(string(out), "mount: operation not permitted") {
+				t.Skip("NOT RUN: no file system of its own can be mounted here")
+			}
+			if err != nil || string(out) != "ok\n" {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
 
