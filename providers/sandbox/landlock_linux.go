@@ -46,7 +46,7 @@ func (c *Cage) landlock(spec *Spec, argv []string) ([]string, error) {
 	return append(append(shim, "--"), argv...), nil
 }
 
-// restrict confines this process and what it becomes, for ever.
+// restrict confines this process and what it becomes, for ever. The caller has locked its thread, which goes on to execute the program.
 func (s *shim) restrict() error {
 	var rules []landlock.Rule
 	add := func(path string, dirs, files func(...string) landlock.FSRule) {
@@ -78,7 +78,10 @@ func (s *shim) restrict() error {
 		return err
 	}
 	config := landlock.V11.BestEffort()
-	return config.Restrict(append(rules, net...)...)
+	if err := config.Restrict(append(rules, net...)...); err != nil {
+		return err
+	}
+	return shed()
 }
 
 // tryLandlock asks the kernel.
