@@ -49,6 +49,7 @@ var owners = map[string][]string{
 	"github.com/charmbracelet/lipgloss":      {"tui/theme", "tui/preterm"},
 	"github.com/charmbracelet/bubbletea":     {"tui", "tui/...", "cmd/..."},
 	"github.com/landlock-lsm/go-landlock":    {"providers/sandbox"},
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/..."},
 	"github.com/santhosh-tekuri/jsonschema/": {},
 }
 

@@ -42,7 +42,9 @@ type agentConfig struct {
 	Program string   `toml:"program"`
 	Mode    string   `toml:"mode"`
 	Argv    []string `toml:"argv"`
-	Vendor  string   `toml:"vendor"`
+	// MCP hands tools to a program that speaks ACP, by which it may hand in its answer.
+	MCP    bool   `toml:"mcp"`
+	Vendor string `toml:"vendor"`
 	// Roles are what it may be; empty allows every role.
 	Roles []string `toml:"roles"`
 	// Acks says who acknowledges messages for a command: "agent" itself, or Arbiter as soon as the program runs ("auto").
@@ -313,6 +315,9 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 		bad("%s: api, key_env and key_file have no meaning without the url of the model", key)
 	case g.Kind == "external" && g.asksModel():
 		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
+	}
+	if g.MCP && g.Kind != "acp" {
+		bad("%s.mcp is for kind = \"acp\"", key)
 	}
 	if _, known := makers[g.Kind]; !known && g.Kind != "acp" && (g.Program != "" || g.Mode != "") {
 		bad("%s: program and mode are for the kinds codex, claude, gemini and acp", key)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -146,6 +147,13 @@ func (c *config) programAgent(name string, g agentConfig, configDir string, limi
 			speaker.Args = g.Argv[1:]
 		} else if speaker.Preset == "" {
 			speaker.Program = ""
+		}
+		if g.MCP {
+			self, err := os.Executable()
+			if err != nil {
+				return nil, fmt.Errorf("find this program for agents that are to start it: %w", err)
+			}
+			speaker.Tools = []string{self, "mcp"}
 		}
 		return acp.New(speaker)
 	}

@@ -24,13 +24,25 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 		failed = r.judge(end)
 	}
 	if failed == nil {
-		failed = brief.Read(r.turn, r.answer.String(), &out)
+		failed = r.read(&out)
 	}
 	if failed != nil {
 		failed.Tail, failed.Exit, failed.Usage = end.Tail, end.Exit, out.Usage
 		out.Final, out.Question, out.Text = nil, "", ""
 	}
 	return out, end.Err(failed)
+}
+
+// read takes the answer, from what was handed in or from the final text.
+func (r *run) read(out *providers.Outcome) *providers.TurnError {
+	text := r.answer.String()
+	if len(r.agent.config.Tools) > 0 {
+		return brief.ReadSubmitted(r.turn, text, out, r.emit)
+	}
+	if strings.TrimSpace(text) == "" {
+		return &providers.TurnError{Failure: providers.FailAnswer, Text: "the program ended its turn without an answer"}
+	}
+	return brief.Read(r.turn, text, out)
 }
 
 // spent is what the turn took. What the answers of the model say counts before what the program makes of them.
@@ -62,8 +74,6 @@ func (r *run) judge(end program.End) *providers.TurnError {
 		return fail(providers.FailCrashed, "the program ended with %s before its turn was over", program.Exit(end.Exit))
 	case r.stop == endTurn && exit != 0:
 		return fail(providers.FailCrashed, "the program ended its turn and then ended with %s", program.Exit(end.Exit))
-	case r.stop == endTurn && strings.TrimSpace(r.answer.String()) == "":
-		return fail(providers.FailAnswer, "the program ended its turn without an answer")
 	case r.stop == endTurn:
 		return nil
 	}

@@ -186,7 +186,21 @@ func (r *run) replied(e *event) {
 func (r *run) open() { r.request(callNew, "session/new", r.place("")) }
 
 func (r *run) place(session string) sessionParams {
-	return sessionParams{Session: session, Cwd: r.turn.Dir, Servers: []server{}}
+	return sessionParams{Session: session, Cwd: r.turn.Dir, Servers: r.servers()}
+}
+
+// servers are the MCP servers that the program is to start: ours, unless the turn has a prompt of its own.
+func (r *run) servers() []server {
+	tools := r.agent.config.Tools
+	if len(tools) == 0 || r.turn.Prompt != nil {
+		return []server{}
+	}
+	s := server{Name: "arbiter", Command: tools[0], Args: tools[1:], Env: []variable{}}
+	for _, pair := range brief.ToolEnv(r.turn) {
+		name, value, _ := strings.Cut(pair, "=")
+		s.Env = append(s.Env, variable{name, value})
+	}
+	return []server{s}
 }
 
 // begin is called when there is a session.

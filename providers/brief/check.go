@@ -22,6 +22,11 @@ func Check(turn *providers.Turn, payload []byte) []string {
 	if turn.Role == amp.Reviewer {
 		typ = amp.ReviewVerdict
 	}
+	return checkMessage(turn, typ, payload)
+}
+
+// checkMessage holds a payload against the rules of a message of its type.
+func checkMessage(turn *providers.Turn, typ amp.MessageType, payload []byte) []string {
 	now := time.Unix(0, 0).UTC()
 	raw, err := json.Marshal(map[string]any{
 		"msg_id": amp.NewMsgID(typ, turn.Task, now, nil), "protocol_version": amp.Version, "type": typ, "from": turn.Role,
