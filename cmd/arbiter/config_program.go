@@ -70,13 +70,13 @@ func (g agentConfig) maker() (maker, bool) {
 // reads reports whether an agent can change no files.
 func (g agentConfig) reads() bool { return g.Kind == "api" || g.Kind == "gemini" }
 
-// kinds are those of makers that arbiter init proposes, an executor's first.
+// kinds are those of makers that can execute.
 var kinds = []string{"codex", "claude"}
 
 // installed are the vendors' programs that PATH finds.
 func installed() []found {
 	var all []found
-	for _, kind := range kinds {
+	for _, kind := range append(slices.Clone(kinds), "gemini") {
 		if path, err := exec.LookPath(kind); err == nil {
 			all = append(all, found{name: kind, argv: []string{path}, kind: kind})
 		}

@@ -21,9 +21,6 @@ import (
 // agentPrefix begins the names of programs that speak the command protocol and want to be found.
 const agentPrefix = "arbiter-agent-"
 
-// vendorPrograms are agent programs that are worth a word when they are found: they need a wrapper that speaks the command protocol.
-var vendorPrograms = []string{"codex", "claude", "gemini"}
-
 // initFlags are what arbiter init was told.
 type initFlags struct {
 	agents []string
@@ -37,8 +34,9 @@ func newInit(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Write a configuration for the agents found here; with --repo, arbiter.toml for a repository",
-		Long: "Write config.toml. Agents are the programs named with --agent, and those on PATH whose names begin with " + agentPrefix + ";\n" +
-			"each reads one JSON object from standard input and answers with JSON lines. With --repo DIR, write arbiter.toml there\n" +
+		Long: "Write config.toml. Agents are the programs named with --agent, and those on PATH whose names begin with " + agentPrefix + "\n" +
+			"(each reads one JSON object from standard input and answers with JSON lines), and codex, claude and gemini. What else is found,\n" +
+			"keys in the environment and programs for any model, is proposed as a comment. With --repo DIR, write arbiter.toml there\n" +
 			"instead, with the checks that the repository's own files suggest.",
 		Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
@@ -100,12 +98,18 @@ func (a *app) initConfig(n *initFlags) error {
 		return nil
 	}
 	a.out("%s is written, with %s.\n", path, plural(len(agents), "agent"))
-	for _, p := range vendorPrograms {
-		if full, err := exec.LookPath(p); err == nil {
-			a.out("%s is here (%s); it takes part through a program that translates, named %s%s.\n", p, full, agentPrefix, p)
+	for _, f := range agents {
+		if m, ok := makers[f.kind]; ok {
+			a.out("%s is here: %s.\n", f.name, f.argv[0])
+			if os.Getenv(m.keyEnv) == "" {
+				a.out("  Its key is not: export %s=…, or say in the file where it is (key_file, key_command).\n", m.keyEnv)
+			}
 		}
 	}
-	a.out("next: arbiter doctor\n")
+	for _, o := range discovered(agents) {
+		a.out("%s could take part (%s): see what is missing in the file.\n", o.name, o.has)
+	}
+	a.out("next: arbiter doctor, then arbiter doctor --try\n")
 	return nil
 }
 
@@ -154,7 +158,12 @@ func (n *initFlags) assign(agents []found) {
 	for i, f := range agents {
 		names[i] = f.name
 	}
+	reads := map[string]bool{}
+	for _, f := range agents {
+		reads[f.name] = agentConfig{Kind: f.kind}.reads()
+	}
 	pick := func(role *string, as string, not string) {
+		names := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return as == string(amp.Executor) && reads[n] })
 		if *role != "" || len(names) == 0 {
 			return
 		}
@@ -187,6 +196,13 @@ func configText(agents []found, roles rolesConfig) []byte {
 		b.WriteString("# A program that reads one JSON object from standard input and answers with JSON lines:\n" +
 			"# [agents.worker]\n# kind = \"command\"\n# argv = [\"/usr/local/bin/my-agent\"]\n# vendor = \"mine\"\n\n" +
 			"# One that takes part by itself, through arbiter message:\n# [agents.guest]\n# kind = \"external\"\n\n")
+	}
+	if more := discovered(agents); len(more) > 0 {
+		b.WriteString("# Found here too. Take the # away and say what stands as …\n#\n")
+		for _, o := range more {
+			b.WriteString(comment(o.text) + "#\n")
+		}
+		b.WriteByte('\n')
 	}
 	b.WriteString("[roles]\n")
 	for _, r := range []struct{ key, name string }{{"coordinator", roles.Coordinator}, {"executor", roles.Executor}, {"reviewer", roles.Reviewer}} {
