@@ -96,7 +96,7 @@ func subject(input []byte) string {
 }
 
 // advice is what gemini appends to each error of status 429.
-const advice = " Please wait and try again later. To increase your limits"
+const advice = "Please wait and try again later. To increase your limits"
 
 // reason is why a result is no success.
 func reason(failed []byte, status string) string {
@@ -105,7 +105,7 @@ func reason(failed []byte, status string) string {
 	}
 	if program.Read(failed, &e) == nil && e.Message != "" {
 		said, _, _ := strings.Cut(e.Message, advice) // it names quotas where only the rate is too high
-		return said
+		return strings.TrimSpace(said)
 	}
 	return "the turn ended with status " + cmp.Or(program.Short([]byte(status), shortText), "none")
 }

@@ -38,7 +38,7 @@ func TestDecode(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	t.Parallel()
-	limit := `{"type":"unknown","message":"[API Error: Too Many Requests] Please wait and try again later. To increase your limits, request a quota increase"}`
+	limit := `{"type":"unknown","message":"[API Error: Too Many Requests]\nPlease wait and try again later. To increase your limits, request a quota increase"}`
 	if got := reason([]byte(limit), "error"); got != "[API Error: Too Many Requests]" {
 		t.Errorf("reason = %q", got)
 	}
