@@ -70,11 +70,18 @@ func compareNeeds(a, b need) int {
 type facts struct {
 	status amp.Status
 	needs  []need
-	// match is what a filter is compared with, in lower case.
+	// match is what a filter is compared with, in lower case, made of words.
 	match   string
+	words   matchWords
 	running bool
 	waiting bool
 	stopped bool
+}
+
+// matchWords are what a filter finds a task by, besides its id.
+type matchWords struct {
+	status            amp.Status
+	title, with, risk string
 }
 
 // index is what screens count and list of a board. It follows the board task by task, so that its cost does not depend
@@ -114,7 +121,7 @@ func (x *index) rebuild(b *amp.Board, gone map[uint64]bool) {
 		Waiting: map[amp.TaskID]bool{}, Stopped: map[amp.TaskID]bool{}, tasks: make(map[amp.TaskID]*facts, len(b.Tasks)),
 	}
 	for _, id := range b.Order {
-		f := newFacts(b.Tasks[id], gone, x.roles)
+		f := newFacts(b.Tasks[id], nil, gone, x.roles)
 		x.count(id, f, 1)
 		x.tasks[id] = f
 		x.Needs = append(x.Needs, f.needs...)
@@ -135,9 +142,9 @@ func (x *index) age() {
 
 // touch reads one task anew.
 func (x *index) touch(t *amp.Task, gone map[uint64]bool) {
-	f := newFacts(t, gone, x.roles)
-	x.Version++
 	old := x.tasks[t.ID]
+	f := newFacts(t, old, gone, x.roles)
+	x.Version++
 	if old != nil {
 		x.count(t.ID, old, -1)
 	}
@@ -199,11 +206,17 @@ func (x *index) Count(statuses ...amp.Status) int {
 	return n
 }
 
-func newFacts(t *amp.Task, gone map[uint64]bool, roles map[amp.Role]string) *facts {
+// newFacts reads a task; what stayed as in old, which may be nil, is not made anew: most entries change none of the words.
+func newFacts(t *amp.Task, old *facts, gone map[uint64]bool, roles map[amp.Role]string) *facts {
 	f := &facts{
 		status: t.Status, running: t.Turn != nil, waiting: len(t.Waiting) > 0, stopped: t.Status == amp.Suspended || t.Status == amp.Locked,
 	}
-	f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(t.Status), t.Title, withWhom(t, roles), riskOf(t)}, " "))
+	if f.words = (matchWords{t.Status, t.Title, withWhom(t, roles), riskOf(t)}); old != nil && old.words == f.words {
+		f.match = old.match
+	} else {
+		w := &f.words
+		f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(w.status), w.title, w.with, w.risk}, " "))
+	}
 	for _, n := range needsOf(t) {
 		n.ID = string(n.Kind) + seqName(n.Seq)
 		if !gone[n.Seq] {

@@ -256,18 +256,19 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 		return nil // from before the board that is shown
 	}
 	e := m.env
-	done := msg.entries[:0:0]
+	fresh := msg.entries
+	for len(fresh) > 0 && fresh[0].Seq <= e.Board.Head.Seq {
+		fresh = fresh[1:]
+	}
+	done := fresh[:0] // what is folded of it: a prefix, nothing is copied
 	all := false
-	for _, entry := range msg.entries {
-		if entry.Seq <= e.Board.Head.Seq {
-			continue
-		}
+	for i := range fresh {
 		stopped := e.Board.Stopped
-		if err := e.Board.Apply(entry); err != nil {
+		if err := e.Board.Apply(fresh[i]); err != nil {
 			m.pump.resync(err.Error())
 			break
 		}
-		done = append(done, entry)
+		done = fresh[: i+1 : i+1]
 		if e.Board.Stopped != stopped {
 			all = true
 		}
@@ -278,14 +279,14 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 	if all {
 		e.Index.rebuild(e.Board, e.gone)
 	} else {
-		for _, entry := range done {
-			if t := e.Board.Task(entry.TaskID); t != nil && t.LastSeq == entry.Seq { // once per task
+		for i := range done {
+			if t := e.Board.Task(done[i].TaskID); t != nil && t.LastSeq == done[i].Seq { // once per task
 				e.Index.touch(t, e.gone)
 			}
 		}
 	}
 	e.desk.pace.follow(e, done)
-	e.Recent = append(e.Recent, done...)
+	e.Recent = append(e.Recent, done[max(len(done)-recentEntries, 0):]...)
 	if n := len(e.Recent); n > 2*recentEntries {
 		e.Recent = slices.Clone(e.Recent[n-recentEntries:])
 	}

@@ -15,8 +15,11 @@ import (
 const (
 	// batchEvery is the least time between two batches: one frame at 60 per second.
 	batchEvery = 16 * time.Millisecond
-	// maxBatch is how many entries are folded in one turn, so that a key never waits long behind them.
-	maxBatch = 512
+	// fewEntries is how many entries are folded in one turn, so that a key never waits long behind them; while more are there, the
+	// next turn follows after soonEvery, and takes a quarter of them, up to maxBatch: a screen that falls behind catches up.
+	fewEntries = 96
+	maxBatch   = 512
+	soonEvery  = 3 * time.Millisecond
 	// maxPending is how many entries may wait for the screen; beyond it the board is asked for anew.
 	maxPending = 8192
 	// recentEntries is how many of the newest entries are read at the start and kept.
@@ -311,11 +314,13 @@ func (p *pump) flush(ctx context.Context) {
 			return
 		}
 		p.mu.Lock()
-		n := min(len(p.pending), maxBatch)
+		n := min(len(p.pending), max(fewEntries, min(len(p.pending)/4, maxBatch)))
 		m := batchMsg{p.gen, p.pending[:n:n]}
 		p.pending = p.pending[n:]
+		wait := batchEvery
 		if len(p.pending) > 0 {
 			p.signal()
+			wait = soonEvery
 		} else {
 			p.pending = nil
 		}
@@ -323,7 +328,7 @@ func (p *pump) flush(ctx context.Context) {
 		if len(m.entries) > 0 {
 			p.send(ctx, m)
 		}
-		pace.Reset(batchEvery)
+		pace.Reset(wait)
 	}
 }
 
