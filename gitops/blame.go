@@ -79,7 +79,7 @@ func (r *repo) claims(ctx context.Context, c call, commit string) (all []amp.Tas
 		return nil, fmt.Errorf("read the merges above %s: %w", short(commit), err)
 	}
 	seen := map[string]bool{}
-	for _, name := range strings.Fields(own + " " + above) {
+	for name := range strings.FieldsSeq(own + " " + above) {
 		if !seen[name] && len(all) < maxClaims {
 			seen[name] = true
 			all = append(all, amp.TaskID(name))

@@ -149,13 +149,13 @@ func TestStory_hostile(t *testing.T) {
 		if strings.HasPrefix(line, ">     ") {
 			continue
 		}
-		rest := ""
+		var rest strings.Builder
 		for i, part := range strings.Split(line, "`") {
 			if i%2 == 0 {
-				rest += part
+				rest.WriteString(part)
 			}
 		}
-		if strings.Count(line, "`")%2 != 0 || strings.Contains(rest, "HOSTILE") || strings.Contains(rest, "script") {
+		if strings.Count(line, "`")%2 != 0 || strings.Contains(rest.String(), "HOSTILE") || strings.Contains(rest.String(), "script") {
 			t.Errorf("outside of code: %q", line)
 		}
 	}

@@ -345,6 +345,17 @@ func TestCopies(t *testing.T) {
 		}
 		appendOne(t, again, fact(99999))
 	})
+	t.Run("backup_cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		dir := t.TempDir()
+		if _, err := log.Backup(ctx, filepath.Join(dir, "x"), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled backup: %v", err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("it left %v, %v", left, err)
+		}
+	})
 	t.Run("export_import", func(t *testing.T) {
 		var lines bytes.Buffer
 		if end, err := ssot.Export(t.Context(), log, &lines, ssot.Part{}, nil); err != nil || end.Entries != 1300 || end.Head != head {
@@ -363,6 +374,42 @@ func TestCopies(t *testing.T) {
 		}
 		sameLog(t, log, again)
 	})
+}
+
+// Backups that are made while others append are whole, and each is the journal up to a moment.
+func TestBackup_whileAppending(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	fill(t, log, 400)
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 400; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := log.Append(t.Context(), []amp.Record{fact(i)}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	last := amp.Head{}
+	for i := range 5 {
+		got, err := log.Backup(t.Context(), filepath.Join(t.TempDir(), fmt.Sprint(i)), nil)
+		if err != nil || got.Seq < max(last.Seq, 400) {
+			t.Fatalf("Backup = %v, %v; the one before had %v", got, err, last)
+		}
+		at, err := log.Read(t.Context(), amp.Filter{After: got.Seq - 1, Limit: 1})
+		if err != nil || len(at) != 1 || at[0].Hash != got.Hash {
+			t.Errorf("entry %d of the journal is %v, %v; the backup's head is %v", got.Seq, at, err, got)
+		}
+		last = got
+	}
+	close(stop)
+	<-ended
 }
 
 // sameLog wants the same head and the same projections.
