@@ -304,20 +304,7 @@ func (p *escalationsPage) Hints() []ui.KeyHint {
 
 // Back leaves a zoom, the card, a narrowing, a search, in this order.
 func (p *escalationsPage) Back() bool {
-	switch {
-	case p.zoomed:
-		p.zoomed = false
-	case p.onCard:
-		p.onCard = false
-	case p.only != "":
-		p.only = ""
-		p.rebuild()
-	case p.search.clear():
-		p.parse()
-	default:
-		return false
-	}
-	return true
+	return leave(&p.search, &p.zoomed, &p.onCard, &p.only, p.parse)
 }
 
 // Scopes is the scope of the page.

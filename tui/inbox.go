@@ -241,22 +241,7 @@ func (p *inboxPage) Key(k tea.KeyMsg) tea.Cmd {
 func (p *inboxPage) Hints() []ui.KeyHint { return filterHints }
 
 // Back leaves a zoom, the card, a filter, in this order.
-func (p *inboxPage) Back() bool {
-	switch {
-	case p.zoomed:
-		p.zoomed = false
-	case p.onCard:
-		p.onCard = false
-	case p.kind != "":
-		p.kind = ""
-		p.rebuild()
-	case p.search.clear():
-		p.rebuild()
-	default:
-		return false
-	}
-	return true
-}
+func (p *inboxPage) Back() bool { return leave(&p.search, &p.zoomed, &p.onCard, &p.kind, p.rebuild) }
 
 // Scopes are those of the list and of the card under the cursor. The numbers are the card's only while it has the focus: on the
 // list they change the screen, as everywhere.

@@ -53,6 +53,25 @@ func (f *listFilter) clear() bool {
 	return was
 }
 
+// leave takes one step out of a list: out of the zoom, the pane beside it, the kind that it shows only, the filter, in this order.
+// again lists anew where more is shown after it. It is false when there is nothing to leave.
+func leave[K ~string](f *listFilter, zoomed, beside *bool, only *K, again func()) bool {
+	switch {
+	case *zoomed:
+		*zoomed = false
+	case *beside:
+		*beside = false
+	case *only != "":
+		*only = ""
+		again()
+	case f.clear():
+		again()
+	default:
+		return false
+	}
+	return true
+}
+
 // keeps reports whether every word of the filter is in the text, which is in lower case.
 func (f *listFilter) keeps(text string) bool {
 	for w := range strings.FieldsSeq(f.query) {

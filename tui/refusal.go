@@ -350,22 +350,7 @@ func (p *refusalPage) Key(k tea.KeyMsg) tea.Cmd {
 func (p *refusalPage) Hints() []ui.KeyHint { return filterHints }
 
 // Back leaves a zoom, the raw bytes, a rule, a filter, in this order.
-func (p *refusalPage) Back() bool {
-	switch {
-	case p.zoomed:
-		p.zoomed = false
-	case p.onRaw:
-		p.onRaw = false
-	case p.only != "":
-		p.only = ""
-		p.rebuild()
-	case p.search.clear():
-		p.rebuild()
-	default:
-		return false
-	}
-	return true
-}
+func (p *refusalPage) Back() bool { return leave(&p.search, &p.zoomed, &p.onRaw, &p.only, p.rebuild) }
 
 // Scopes is the scope of the page.
 func (p *refusalPage) Scopes() []string { return []string{string(KindErrors)} }
