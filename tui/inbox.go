@@ -339,7 +339,7 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 			facts += ", esc shows all"
 		}
 	}
-	title := "Inbox  " + p.counts()
+	title := strings.TrimRight("Inbox  "+p.counts(), " ")
 	if two && p.kind != "" {
 		title = "Inbox"
 	}
