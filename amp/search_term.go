@@ -6,35 +6,41 @@ import (
 	"unicode/utf8"
 )
 
-// Terms are what an index of the journal keeps of an entry, each once, sorted: every word in its text, in one case, and the values
-// of its fields as name and value behind "=". Which terms a search asks for, [Search.Clauses] says. Raise searchVersion in
-// ssot/sqlite when they change.
-func Terms(e *Entry) []string {
-	seen := map[string]struct{}{}
-	var buf []byte
+// Terms calls f with what an index of the journal keeps of an entry, in any order, some of it more than once: every word in its text,
+// in one case, the values of its fields as name and value behind "=", and which words stand side by side. A term is valid during
+// the call. Which terms a search asks for, [Search.Clauses] says. Raise searchVersion in ssot/sqlite when they change.
+func Terms(e *Entry, f func(term []byte)) {
+	t := termer{each: f}
 	for _, s := range textOf(e) {
-		buf = addWords(seen, buf, s)
+		t.words(s)
 	}
-	seen[anyEntry] = struct{}{}
-	f := facetsOf(e)
-	seen[nameTerm("kind", string(e.Kind))] = struct{}{}
-	seen[nameTerm("role", string(e.Role))] = struct{}{}
-	seen[nameTerm("task", string(e.TaskID))] = struct{}{}
-	fieldTerms(seen, "type", f.types)
-	fieldTerms(seen, "from", f.from)
-	fieldTerms(seen, "to", f.to)
-	fieldTerms(seen, "agent", f.agents)
-	fieldTerms(seen, "status", f.statuses)
-	fieldTerms(seen, "decision", f.decisions)
-	fieldTerms(seen, "severity", f.severities)
-	fieldTerms(seen, "rule", f.rules)
-	fieldTerms(seen, "is", f.is)
-	terms := make([]string, 0, len(seen))
-	for t := range seen {
-		terms = append(terms, t)
-	}
-	slices.Sort(terms)
-	return terms
+	t.pairs.each(f)
+	t.add(anyEntry)
+	v := facetsOf(e)
+	t.add(nameTerm("kind", string(e.Kind)))
+	t.add(nameTerm("role", string(e.Role)))
+	t.add(nameTerm("task", string(e.TaskID)))
+	fieldTerms(&t, "type", v.types)
+	fieldTerms(&t, "from", v.from)
+	fieldTerms(&t, "to", v.to)
+	fieldTerms(&t, "agent", v.agents)
+	fieldTerms(&t, "status", v.statuses)
+	fieldTerms(&t, "decision", v.decisions)
+	fieldTerms(&t, "severity", v.severities)
+	fieldTerms(&t, "rule", v.rules)
+	fieldTerms(&t, "is", v.is)
+}
+
+// termer finds the terms of an entry.
+type termer struct {
+	each  func(term []byte)
+	pairs wordPairs
+	buf   []byte
+}
+
+func (t *termer) add(term string) {
+	t.buf = append(t.buf[:0], term...)
+	t.each(t.buf)
 }
 
 // anyEntry is a term of every entry.
@@ -43,24 +49,27 @@ const anyEntry = "="
 // maxTerm is how many characters of a word are a term; what is longer is cut.
 const maxTerm = 32
 
-// addWords adds the term of every place in s where a word begins.
-func addWords(seen map[string]struct{}, buf []byte, s string) []byte {
-	prev := rune(0)
+// words adds the term of every place in s where a word begins, and the pairs of words.
+func (t *termer) words(s string) {
+	prev, space := rune(0), true
+	t.pairs.end()
 	for i := 0; i < len(s); {
 		r, size := rune(s[i]), 1
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(s[i:])
 		}
-		if startsWord(prev, r, s[i+size:]) {
-			buf, _ = appendTerm(buf[:0], s[i:])
-			if _, known := seen[string(buf)]; !known {
-				seen[string(buf)] = struct{}{}
-			}
+		switch {
+		case startsWord(prev, r, s[i+size:]):
+			t.buf, _ = appendTerm(t.buf[:0], s[i:])
+			t.each(t.buf)
+			t.pairs.add(t.buf, joins(r) && joins(prev), space || isUnspaced(r))
+			space = false
+		case r == ' ':
+			space = true
 		}
 		prev = r
 		i += size
 	}
-	return buf
 }
 
 // appendTerm appends the term of the word that s begins with, and returns how many bytes of s the word has, as far as it counts.
@@ -79,9 +88,9 @@ func appendTerm(dst []byte, s string) ([]byte, int) {
 	return dst, len(s)
 }
 
-func fieldTerms[T ~string](seen map[string]struct{}, name string, values []T) {
+func fieldTerms[T ~string](t *termer, name string, values []T) {
 	for _, v := range values {
-		seen[fieldTerm(name, string(v))] = struct{}{}
+		t.add(fieldTerm(name, string(v)))
 	}
 }
 
@@ -135,7 +144,7 @@ func (s *Search) Clauses() (all [][]Term, without []Term, exact bool) {
 		}
 		without = append(without, inner[0]...)
 	}
-	if len(all) == 0 && len(without) > 0 {
+	if len(all) == 0 && (len(without) > 0 || !s.Since.IsZero() || !s.Until.IsZero()) {
 		all = [][]Term{{{Text: anyEntry}}}
 	}
 	return all, without, exact
@@ -154,10 +163,12 @@ func appendField[T ~string](all [][]Term, name string, values []T, term func(nam
 
 // terms are those of an entry in which the needle stands, and whether an entry that has them is one for certain.
 func (n needle) terms() (terms []Term, exact bool) {
-	prev := rune(0)
+	var pairs wordPairs
+	prev, space := rune(0), true
 	for i := 0; i < len(n.text); {
 		r, size := utf8.DecodeRuneInString(n.text[i:])
 		if !isWord(r) || joins(r) && joins(prev) {
+			space = space || r == ' '
 			prev = r
 			i += size
 			continue
@@ -166,10 +177,16 @@ func (n needle) terms() (terms []Term, exact bool) {
 		end := i + length
 		count := utf8.RuneCount(word)
 		last := end == len(n.text)
-		terms = append(terms, Term{Text: string(word), Prefix: joins(r) && last && !n.whole && count < maxTerm})
+		prefix := joins(r) && last && !n.whole && count < maxTerm
+		terms = append(terms, Term{Text: string(word), Prefix: prefix})
+		if !prefix {
+			pairs.add(word, false, space || isUnspaced(r))
+		}
+		space = false
 		exact = i == 0 && last && count < maxTerm
 		prev, _ = utf8.DecodeLastRuneInString(n.text[:end])
 		i = end
 	}
+	pairs.each(func(term []byte) { terms = append(terms, Term{Text: string(term)}) })
 	return terms, exact
 }

@@ -10,9 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+func termsOf(e *Entry) (all []string) {
+	Terms(e, func(term []byte) { all = append(all, string(term)) })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // selected reports what an index says of a search: whether the terms of an entry fulfil its clauses.
 func selected(s *Search, e *Entry) (found, exact bool) {
-	terms := Terms(e)
+	terms := termsOf(e)
 	has := func(t Term) bool {
 		return slices.ContainsFunc(terms, func(have string) bool { return have == t.Text || t.Prefix && strings.HasPrefix(have, t.Text) })
 	}
@@ -64,9 +70,9 @@ func TestSearch_clausesNeverLose(t *testing.T) {
 		found, exact := selected(s, e)
 		switch match := s.Match(e); {
 		case match && !found:
-			r.Fatalf("the index loses %q for %+v; its terms are %q", e.Body, s, Terms(e))
+			r.Fatalf("the index loses %q for %+v; its terms are %q", e.Body, s, termsOf(e))
 		case exact && found != match:
-			r.Fatalf("the index finds %q for %+v and says that it is exact; its terms are %q", e.Body, s, Terms(e))
+			r.Fatalf("the index finds %q for %+v and says that it is exact; its terms are %q", e.Body, s, termsOf(e))
 		}
 	})
 }
@@ -86,9 +92,9 @@ func TestTerms_version(t *testing.T) {
 	})
 	h := sha256.New()
 	for _, e := range []*Entry{refusal, ack, turn, verdict} {
-		fmt.Fprintln(h, Terms(e))
+		fmt.Fprintln(h, termsOf(e))
 	}
-	if got, want := fmt.Sprintf("%x", h.Sum(nil)[:8]), "aa88a9ff5910059f"; got != want {
+	if got, want := fmt.Sprintf("%x", h.Sum(nil)[:8]), "f91f7c9832d48630"; got != want {
 		t.Errorf("the terms of entries are other ones, sum %s, want %s", got, want)
 	}
 }

@@ -124,12 +124,14 @@ var unspaced = []*unicode.RangeTable{
 func isUnspaced(r rune) bool { return r >= 0xe00 && unicode.In(r, unspaced...) }
 
 // joins reports whether r makes one word with a neighbour that joins too.
-func joins(r rune) bool { return isWord(r) && !isUnspaced(r) }
+func joins(r rune) bool { return isWord(r) && (r < utf8.RuneSelf || !isUnspaced(r)) }
 
 // startsWord reports whether a word begins with r, which stands between prev and the rest: after anything that is no word, and
 // inside an identifier at each of its parts, as in BreathSession and HTTPServer.
 func startsWord(prev, r rune, rest string) bool {
 	switch {
+	case r < utf8.RuneSelf && prev < utf8.RuneSelf && (r < 'A' || r > 'Z'): // nearly all there is
+		return isWord(r) && !isWord(prev)
 	case !isWord(r):
 		return false
 	case !joins(r), !joins(prev):

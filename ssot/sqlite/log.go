@@ -170,7 +170,11 @@ func (l *Log) Append(ctx context.Context, records []amp.Record) ([]ssot.Appended
 	if err := l.writer.do(ctx, r); err != nil {
 		return nil, err
 	}
-	l.index.grown()
+	last := uint64(0)
+	for i := range r.out {
+		last = max(last, r.out[i].Entry.Seq)
+	}
+	l.index.grown(last)
 	return r.out, nil
 }
 

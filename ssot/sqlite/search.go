@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -19,14 +20,8 @@ var (
 	_ ssot.Indexer = (*Log)(nil)
 )
 
-const (
-	// lookMore is how many candidates are looked at for the sake of the count alone.
-	lookMore = 200
-	// candidatePage is how many candidates are looked at together.
-	candidatePage = 128
-	// maxClauses is how many things the index is asked for at once; the rest is for Match.
-	maxClauses = 24
-)
+// maxClauses is how many things the index is asked for at once; the rest is for Match.
+const maxClauses = 24
 
 // Find reads as Read does and counts what the filter selects, as [ssot.Finder] says.
 func (l *Log) Find(ctx context.Context, f amp.Filter) (ssot.Found, error) {
@@ -72,7 +67,7 @@ type search struct {
 	count bool
 	view  *view
 	// clauses and without are for the index; exact says that what they select needs no look at the entry itself.
-	clauses [][]amp.Term
+	clauses []clause
 	without []amp.Term
 	exact   bool
 
@@ -143,17 +138,18 @@ func (s *search) ask() {
 	if s.f.TaskID != "" {
 		header.Tasks = []amp.TaskID{s.f.TaskID}
 	}
-	s.clauses, _, _ = header.Clauses()
+	all, _, _ := header.Clauses()
 	said, without, exact := s.f.Search.Clauses()
-	s.clauses, s.without, s.exact = append(s.clauses, said...), without, exact && s.f.Text == ""
-	if len(s.clauses) > maxClauses || len(s.without) > maxClauses {
-		s.clauses, s.without, s.exact = s.clauses[:min(len(s.clauses), maxClauses)], nil, false
+	all, s.without, s.exact = append(all, said...), without, exact && s.f.Text == ""
+	if len(all) > maxClauses || len(s.without) > maxClauses {
+		all, s.without, s.exact = all[:min(len(all), maxClauses)], nil, false
 	}
-	slices.SortStableFunc(s.clauses, func(a, b []amp.Term) int { return cost(a) - cost(b) })
+	for _, terms := range all {
+		s.clauses = append(s.clauses, clause{terms: terms})
+	}
+	// A long word is likely rare, and what is rare ends the look at a chunk.
+	slices.SortStableFunc(s.clauses, func(a, b clause) int { return len(b.terms[0].Text) - len(a.terms[0].Text) })
 }
-
-// cost orders clauses: a long word is likely rare, and what is rare ends the look at a chunk.
-func cost(clause []amp.Term) int { return -len(clause[0].Text) }
 
 func (s *search) result() ssot.Found {
 	if s.out.Count > ssot.MaxCount {
@@ -197,6 +193,9 @@ func (s *search) look(ctx context.Context, p part) error {
 	return nil
 }
 
+// moreChunks is by how much more chunks are looked up together when those before were not enough.
+const moreChunks = 4
+
 // lookUp goes through the chunks of the index that have entries of a part.
 func (s *search) lookUp(ctx context.Context, p part) error {
 	chunks, err := s.view.chunks(ctx, p, s.f.Newest)
@@ -204,56 +203,43 @@ func (s *search) lookUp(ctx context.Context, p part) error {
 		return err
 	}
 	from, to := s.times()
-	for i := range chunks {
-		c := &chunks[i]
-		if s.done {
-			break
-		}
-		if c.late < from || c.early >= to {
-			continue
-		}
-		seqs, err := s.view.seqs(ctx, c, s.clauses, s.without)
+	chunks = slices.DeleteFunc(chunks, func(c chunk) bool { return c.late < from || c.early >= to })
+	for n := 1; len(chunks) > 0 && !s.done; n *= moreChunks {
+		some := chunks[:min(len(chunks), n)]
+		chunks = chunks[len(some):]
+		left, err := s.view.narrow(ctx, some, s.clauses, s.without)
 		if err != nil {
 			return err
 		}
-		seqs = slices.DeleteFunc(seqs, func(seq uint64) bool { return seq <= p.low || seq >= p.high })
-		if s.f.Newest {
-			slices.Reverse(seqs)
-		}
-		timed := s.exact && (c.early < from || c.late >= to)
-		for len(seqs) > 0 && !s.done {
-			some := seqs[:min(len(seqs), s.want(s.exact))]
-			seqs = seqs[len(some):]
-			if timed {
-				if some, err = s.inTime(ctx, some); err != nil {
+		// What turned out to be rare goes first.
+		slices.SortStableFunc(s.clauses, func(a, b clause) int { return cmp.Compare(a.found*b.asked, b.found*a.asked) })
+		var seqs []uint64
+		for i := 0; i < len(left) && !s.done; i++ {
+			found, err := s.within(ctx, p, &left[i])
+			if err != nil {
+				return err
+			}
+			seqs = append(seqs, found...)
+			// Few from each of many chunks are read together.
+			for n := s.want(s.exact); len(seqs) > 0 && !s.done && (len(seqs) >= n || i == len(left)-1); n = s.want(s.exact) {
+				some := seqs[:min(len(seqs), n)]
+				seqs = seqs[len(some):]
+				if err := s.take(ctx, some, s.exact); err != nil {
 					return err
 				}
-			}
-			if err := s.take(ctx, some, s.exact); err != nil {
-				return err
 			}
 		}
 	}
 	return nil
 }
 
-// want is how many candidates to take at once.
-func (s *search) want(exact bool) int {
-	switch {
-	case exact && s.count:
-		return ssot.MaxCount + 1 - s.out.Count
-	case exact:
-		return s.limit - len(s.out.Entries)
+// within are the entries of a chunk that the index selects in a part and the time of the search, in the order of the answer.
+func (s *search) within(ctx context.Context, p part, c *selected) ([]uint64, error) {
+	seqs := slices.DeleteFunc(c.seqs(), func(seq uint64) bool { return seq <= p.low || seq >= p.high })
+	if s.f.Newest {
+		slices.Reverse(seqs)
 	}
-	return min(candidatePage, max(16, 2*(s.limit-len(s.out.Entries))))
-}
-
-// take takes candidates; exact says that all of them match.
-func (s *search) take(ctx context.Context, seqs []uint64, exact bool) error {
-	if exact {
-		return s.takeExact(ctx, seqs)
-	}
-	return s.takeEach(ctx, seqs)
+	return s.inTime(ctx, c.chunk, seqs)
 }
 
 // times are the bounds of the search's time in milliseconds, the second one exclusive.
@@ -313,70 +299,40 @@ func scanSeqs(rows *sql.Rows, err error) (seqs []uint64, _ error) {
 	return seqs, errors.Join(rows.Err(), rows.Close())
 }
 
-// takeExact takes candidates that match for certain.
-func (s *search) takeExact(ctx context.Context, seqs []uint64) error {
-	read := seqs[:min(len(seqs), s.limit-len(s.out.Entries))]
-	entries, err := s.log.these(ctx, read, s.f.Newest)
-	if err != nil {
-		return err
-	}
-	for i := range entries {
-		if ssot.Match(s.f, &entries[i]) {
-			s.out.Entries = append(s.out.Entries, entries[i])
-			s.out.Count++
-		}
-	}
-	if rest := seqs[len(read):]; len(s.out.Entries) < s.limit && len(rest) > 0 {
-		s.exact = false // the index has what does not match
-		s.log.index.renew()
-		return s.takeEach(ctx, rest)
-	}
-	s.out.Count += len(seqs) - len(read)
-	s.out.More = s.out.More || len(seqs) > len(read)
-	s.settle()
-	return nil
-}
-
-// takeEach takes those candidates that match.
-func (s *search) takeEach(ctx context.Context, seqs []uint64) error {
-	entries, err := s.log.these(ctx, seqs, s.f.Newest)
-	if err != nil {
-		return err
-	}
-	for i := range entries {
-		if s.done {
-			s.out.Capped = true
-			return nil
-		}
-		if len(s.out.Entries) == s.limit {
-			s.looked++
-		}
-		if !ssot.Match(s.f, &entries[i]) {
-			continue
-		}
-		s.out.Count++
-		if len(s.out.Entries) < s.limit {
-			s.out.Entries = append(s.out.Entries, entries[i])
-		} else {
-			s.out.More = true
-		}
-		s.settle()
-	}
-	if len(s.out.Entries) == s.limit && s.out.More && s.looked >= lookMore {
-		s.out.Capped, s.done = true, true
-	}
-	return nil
-}
-
-func (s *search) settle() {
-	s.done = s.out.Count > ssot.MaxCount || !s.count && len(s.out.Entries) == s.limit
-}
-
-// inTime are those of the entries that were written in the time of the search.
-func (s *search) inTime(ctx context.Context, seqs []uint64) ([]uint64, error) {
+// inTime are those entries of a chunk that were written in the time of the search. The journal itself is asked only about those
+// beside which others were written at another time.
+func (s *search) inTime(ctx context.Context, c *chunk, seqs []uint64) ([]uint64, error) {
 	from, to := s.times()
-	return seqsOf(ctx, s.log.reader, "SELECT seq FROM entry WHERE seq IN (SELECT value FROM json_each(?)) AND at >= ? AND at < ?",
-		[]any{list(seqs), from, to}, s.f.Newest, -1)
+	if c.early >= from && c.late < to || len(seqs) == 0 {
+		return seqs, nil
+	}
+	moments, err := s.view.moments(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var some, ask []uint64
+	for _, seq := range seqs {
+		switch m := moments[seq>>momentBits-c.first>>momentBits]; {
+		case m.late < from || m.early >= to:
+		case m.early >= from && m.late < to:
+			some = append(some, seq)
+		default:
+			ask = append(ask, seq)
+		}
+	}
+	if len(ask) > 0 {
+		asked, err := seqsOf(ctx, s.log.reader, "SELECT seq FROM entry WHERE seq IN (SELECT value FROM json_each(?)) AND at >= ? AND at < ?",
+			[]any{list(ask), from, to}, s.f.Newest, -1)
+		if err != nil {
+			return nil, err
+		}
+		some = append(some, asked...)
+		slices.Sort(some)
+		if s.f.Newest {
+			slices.Reverse(some)
+		}
+	}
+	return some, nil
 }
 
 // list is a JSON array for json_each.
@@ -389,17 +345,4 @@ func list(seqs []uint64) string {
 		b = strconv.AppendUint(b, s, 10)
 	}
 	return string(append(b, ']'))
-}
-
-// these are the entries with these seqs, in the order of the answer.
-func (l *Log) these(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entry, error) {
-	if len(seqs) == 0 {
-		return nil, nil
-	}
-	q := "SELECT " + entryColumns + ` FROM entry e LEFT JOIN task_key k ON k.key = e.task
-		WHERE e.seq IN (SELECT value FROM json_each(?)) ORDER BY e.seq`
-	if newest {
-		q += " DESC"
-	}
-	return entries(l.reader.QueryContext(ctx, q, list(seqs)))
 }

@@ -38,15 +38,20 @@ type sheet struct{ first, data []byte }
 
 // postingsOf are the terms of a run of entries.
 func postingsOf(page []amp.Entry) []posting {
-	byTerm := map[string][]uint16{}
+	places := map[string]int{} // in all
+	var all []posting
 	for i := range page {
-		for _, t := range amp.Terms(&page[i]) {
-			byTerm[t] = append(byTerm[t], uint16(i))
-		}
-	}
-	all := make([]posting, 0, len(byTerm))
-	for t, at := range byTerm {
-		all = append(all, posting{[]byte(t), at})
+		amp.Terms(&page[i], func(term []byte) {
+			k, known := places[string(term)]
+			if !known {
+				k = len(all)
+				p := posting{term: bytes.Clone(term)}
+				places[string(p.term)], all = k, append(all, p)
+			}
+			if at := all[k].at; len(at) == 0 || at[len(at)-1] != uint16(i) {
+				all[k].at = append(at, uint16(i))
+			}
+		})
 	}
 	slices.SortFunc(all, func(a, b posting) int { return bytes.Compare(a.term, b.term) })
 	return all
@@ -205,8 +210,16 @@ func (s bitset) andNot(o bitset) {
 
 func (s bitset) empty() bool { return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 }) }
 
+func (s bitset) count() (n int) {
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
 // places are the set bits, ascending.
-func (s bitset) places() (all []uint16) {
+func (s bitset) places() []uint16 {
+	all := make([]uint16, 0, s.count())
 	for i, w := range s {
 		for ; w != 0; w &= w - 1 {
 			all = append(all, uint16(i*64+bits.TrailingZeros64(w)))

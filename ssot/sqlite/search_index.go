@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -21,7 +20,7 @@ import (
 const (
 	searchName = "search.db"
 	// searchVersion is raised when the terms of entries change, see [amp.Terms], or the tables or constants below.
-	searchVersion      = 4
+	searchVersion      = 5
 	searchWriterParams = "_txlock=immediate&_busy_timeout=5000&_pragma=page_size(8192)&_journal_mode=WAL&_synchronous=NORMAL"
 	searchReaderParams = "mode=ro&_busy_timeout=1000&_query_only=1"
 )
@@ -29,7 +28,8 @@ const (
 // searchSchema has chunks, each the terms of the entries from first to last with their earliest and latest time, and up to where they
 // reach: the hash tells whether the journal is still the one that was indexed.
 var searchSchema = []string{
-	`CREATE TABLE chunk (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, early INTEGER NOT NULL, late INTEGER NOT NULL) STRICT`,
+	`CREATE TABLE chunk (first INTEGER PRIMARY KEY, last INTEGER NOT NULL, early INTEGER NOT NULL, late INTEGER NOT NULL,
+		times BLOB NOT NULL) STRICT`,
 	`CREATE TABLE sheet (chunk INTEGER NOT NULL, first BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (chunk, first)) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE reach (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT`,
 	fmt.Sprintf("INSERT INTO reach (one, version, seq, hash) VALUES (1, %d, 0, zeroblob(32))", searchVersion),
@@ -48,6 +48,9 @@ type index struct {
 	ended chan struct{} // nil when the log was opened for reading
 	// seq is the last entry in the index, as far as this process wrote it.
 	seq atomic.Uint64
+	// head is the last entry that this process appended, waiting how many wait for the index.
+	head    atomic.Uint64
+	waiting atomic.Int32
 	// again asks for an index made anew.
 	again atomic.Bool
 
@@ -157,11 +160,8 @@ func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
 		}
 	}()
 	last := &page[len(page)-1]
-	c := chunk{first: page[0].Seq, last: last.Seq, early: page[0].At.UnixMilli(), late: page[0].At.UnixMilli()}
-	for i := range page {
-		at := page[i].At.UnixMilli()
-		c.early, c.late = min(c.early, at), max(c.late, at)
-	}
+	c, times := chunk{first: page[0].Seq, last: last.Seq}, momentsOf(page)
+	c.moment = bounds(times)
 	all := postingsOf(page)
 	for {
 		before, err := chunksOf(tx.QueryContext(ctx, "SELECT first, last, early, late FROM chunk ORDER BY first DESC LIMIT 1"))
@@ -172,30 +172,20 @@ func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
 			break
 		}
 		b := before[0]
-		old, err := b.take(ctx, tx)
+		old, oldTimes, err := b.take(ctx, tx)
 		if err != nil {
 			return err
 		}
-		all = joined(old, all, b.size())
-		c = chunk{first: b.first, last: c.last, early: min(b.early, c.early), late: max(b.late, c.late)}
+		all, times = joined(old, all, b.size()), joinMoments(oldTimes, times, c.first)
+		c = chunk{first: b.first, last: c.last, moment: b.join(c.moment)}
 	}
-	if err := c.put(ctx, tx, all); err != nil {
+	if err := c.put(ctx, tx, all, times); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "UPDATE reach SET seq = ?, hash = ?", int64(last.Seq), last.Hash[:]); err != nil {
 		return err
 	}
 	return tx.Commit()
-}
-
-// start follows the journal until close.
-func (x *index) start() {
-	ctx, stop := context.WithCancel(context.Background())
-	x.stop, x.ended = stop, make(chan struct{})
-	go func() {
-		defer close(x.ended)
-		x.run(ctx)
-	}()
 }
 
 // close ends the goroutine and the connections.
@@ -241,55 +231,11 @@ func (x *index) db() *sql.DB {
 	return x.reader
 }
 
-// grown says that the journal has new entries.
-func (x *index) grown() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-}
-
 // renew asks for an index made anew.
 func (x *index) renew() {
 	x.again.Store(true)
-	x.grown()
+	x.nudge()
 }
-
-// patience are the times between two attempts to write the index.
-const (
-	leastPatience = time.Second
-	mostPatience  = time.Minute
-)
-
-func (x *index) run(ctx context.Context) {
-	patience := leastPatience
-	for {
-		before := x.seq.Load()
-		err := x.follow(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if ruined(err) {
-			_ = x.remove() // what is still there, the next attempt finds
-		}
-		if errors.Is(err, errRenew) {
-			continue
-		}
-		if x.seq.Load() > before {
-			patience = leastPatience
-		}
-		wait := time.NewTimer(patience)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return
-		case <-wait.C:
-		}
-		patience = min(2*patience, mostPatience)
-	}
-}
-
-var errRenew = errors.New("the index of searches is to be made anew")
 
 // ruined reports whether an error says that the file is no index, or a broken one.
 func ruined(err error) bool {
@@ -319,84 +265,4 @@ func (x *index) remove() error {
 	}
 	x.move(0)
 	return err
-}
-
-const (
-	// indexPage is how many entries are read at once, indexBatch about how many are indexed in one transaction.
-	indexPage  = 500
-	indexBatch = 4000
-	// indexPause gathers what is appended one by one.
-	indexPause = 20 * time.Millisecond
-)
-
-// follow brings the index to the head of the journal and keeps it there, until ctx ends or something fails.
-func (x *index) follow(ctx context.Context) (err error) {
-	db, seq, err := x.openSearch(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	x.move(seq)
-	for {
-		if x.again.Load() {
-			x.move(0)
-			x.again.Store(false)
-			return errRenew
-		}
-		var batch []amp.Entry
-		for more := true; more && len(batch) < indexBatch; {
-			page, err := x.log.page(ctx, &amp.Filter{After: seq + uint64(len(batch))}, 0, indexPage)
-			if err != nil {
-				return fmt.Errorf("read the journal: %v", err) // what is wrong with it is not the index's to mend
-			}
-			batch, more = append(batch, page...), len(page) == indexPage
-		}
-		if len(batch) > 0 {
-			if err := x.add(db, batch); err != nil {
-				return err
-			}
-			seq = batch[len(batch)-1].Seq
-			x.move(seq)
-		}
-		if len(batch) >= indexBatch {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-x.wake:
-		}
-		pause := time.NewTimer(indexPause)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return ctx.Err()
-		case <-pause.C:
-		}
-	}
-}
-
-func (x *index) move(seq uint64) {
-	x.moving.Lock()
-	defer x.moving.Unlock()
-	x.seq.Store(seq)
-	close(x.moved)
-	x.moved = make(chan struct{})
-}
-
-// wait returns when the index has the entry.
-func (x *index) wait(ctx context.Context, seq uint64) error {
-	for {
-		x.moving.Lock()
-		moved := x.moved
-		x.moving.Unlock()
-		if x.seq.Load() >= seq && !x.again.Load() {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

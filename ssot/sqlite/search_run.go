@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// chunk is a run of entries whose terms are kept together; early and late are their earliest and latest time in milliseconds.
+// chunk is a run of entries whose terms are kept together; the moment has all of their times.
 type chunk struct {
 	first, last uint64
-	early, late int64
+	moment
 }
 
 func (c *chunk) size() int { return int(c.last-c.first) + 1 }
@@ -34,16 +34,23 @@ func chunksOf(rows *sql.Rows, err error) (all []chunk, _ error) {
 }
 
 // take reads a chunk and removes it.
-func (c *chunk) take(ctx context.Context, tx *sql.Tx) (all []posting, err error) {
+func (c *chunk) take(ctx context.Context, tx *sql.Tx) (all []posting, times []moment, err error) {
+	var data []byte
+	if err := tx.QueryRowContext(ctx, "SELECT times FROM chunk WHERE first = ?", int64(c.first)).Scan(&data); err != nil {
+		return nil, nil, err
+	}
+	if times, err = c.readMoments(data); err != nil {
+		return nil, nil, err
+	}
 	if all, err = c.read(tx.QueryContext(ctx, "SELECT data FROM sheet WHERE chunk = ? ORDER BY first", int64(c.first))); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, q := range []string{"DELETE FROM sheet WHERE chunk = ?", "DELETE FROM chunk WHERE first = ?"} {
 		if _, err := tx.ExecContext(ctx, q, int64(c.first)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return all, nil
+	return all, times, nil
 }
 
 // read reads the sheets of a chunk and closes the rows.
@@ -72,9 +79,9 @@ func (c *chunk) read(rows *sql.Rows, failed error) (all []posting, err error) {
 	return all, rows.Err()
 }
 
-func (c *chunk) put(ctx context.Context, tx *sql.Tx, all []posting) (err error) {
-	if _, err := tx.ExecContext(ctx, "INSERT INTO chunk (first, last, early, late) VALUES (?, ?, ?, ?)", int64(c.first), int64(c.last),
-		c.early, c.late); err != nil {
+func (c *chunk) put(ctx context.Context, tx *sql.Tx, all []posting, times []moment) (err error) {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO chunk (first, last, early, late, times) VALUES (?, ?, ?, ?, ?)", int64(c.first),
+		int64(c.last), c.early, c.late, c.writeMoments(times)); err != nil {
 		return err
 	}
 	insert, err := tx.PrepareContext(ctx, "INSERT INTO sheet (chunk, first, data) VALUES (?, ?, ?)")

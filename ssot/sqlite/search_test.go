@@ -109,10 +109,11 @@ func TestSearch_indexIsExact(t *testing.T) {
 		v := log.index.view(t.Context())
 		var got []uint64
 		chunks, err := v.chunks(t.Context(), part{0, uint64(len(all)) + 1, true}, false)
-		for i := range chunks {
-			seqs, e := v.seqs(t.Context(), &chunks[i], s.clauses, s.without)
-			got, err = append(got, seqs...), errors.Join(err, e)
+		left, e := v.narrow(t.Context(), chunks, s.clauses, s.without)
+		for i := range left {
+			got = append(got, left[i].seqs()...)
 		}
+		err = errors.Join(err, e)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"arbiter/amp"
 )
@@ -70,53 +71,96 @@ func (v *view) chunks(ctx context.Context, p part, newest bool) ([]chunk, error)
 	return chunksOf(v.tx.QueryContext(ctx, q, int64(p.low), int64(p.high)))
 }
 
-// seqs are the entries of a chunk that have one term of every clause and none of without, ascending.
-func (v *view) seqs(ctx context.Context, c *chunk, clauses [][]amp.Term, without []amp.Term) (all []uint64, err error) {
-	var found bitset
-	for _, terms := range clauses {
-		some, err := v.either(ctx, c, terms)
-		if err != nil {
+// moments are the times of the entries of a chunk.
+func (v *view) moments(ctx context.Context, c *chunk) ([]moment, error) {
+	var data []byte
+	if err := v.tx.QueryRowContext(ctx, "SELECT times FROM chunk WHERE first = ?", int64(c.first)).Scan(&data); err != nil {
+		return nil, err
+	}
+	return c.readMoments(data)
+}
+
+// narrow leaves of each chunk the entries that have one term of every clause and none of without, and drops chunks that have none.
+func (v *view) narrow(ctx context.Context, chunks []chunk, clauses []clause, without []amp.Term) (left []selected, err error) {
+	for i := range chunks {
+		left = append(left, selected{chunk: &chunks[i]})
+	}
+	for i := range clauses {
+		clauses[i].asked += len(left)
+		if err := v.either(ctx, left, clauses[i].terms); err != nil {
 			return nil, err
 		}
-		if found == nil {
-			found = some
-		} else {
-			found.and(some)
+		for k := range left {
+			s := &left[k]
+			clauses[i].found += s.some.count()
+			if s.places == nil {
+				s.places, s.some = s.some, nil
+			} else {
+				s.places.and(s.some)
+			}
 		}
-		if found.empty() {
+		if left = slices.DeleteFunc(left, func(s selected) bool { return s.places.empty() }); len(left) == 0 {
 			return nil, nil
 		}
 	}
 	if len(without) > 0 {
-		some, err := v.either(ctx, c, without)
-		if err != nil {
+		if err := v.either(ctx, left, without); err != nil {
 			return nil, err
 		}
-		found.andNot(some)
+		for k := range left {
+			left[k].places.andNot(left[k].some)
+		}
 	}
-	for _, k := range found.places() {
-		all = append(all, c.first+uint64(k))
-	}
-	return all, nil
+	return left, nil
 }
 
-// either are the entries of a chunk that have one of the terms.
-func (v *view) either(ctx context.Context, c *chunk, terms []amp.Term) (bitset, error) {
-	found := newBitset(c.size())
+// clause is what an entry must have one term of.
+type clause struct {
+	terms []amp.Term
+	// found is how many entries of the chunks that it was asked of have one.
+	found, asked int
+}
+
+// selected are entries of a chunk.
+type selected struct {
+	*chunk
+	places bitset
+	some   bitset // those with one of the terms that are asked for
+}
+
+// seqs are the entries, ascending.
+func (s *selected) seqs() []uint64 {
+	places := s.places.places()
+	all := make([]uint64, len(places))
+	for i, k := range places {
+		all[i] = s.first + uint64(k)
+	}
+	return all
+}
+
+// either puts the entries that have one of the terms into some.
+func (v *view) either(ctx context.Context, left []selected, terms []amp.Term) error {
+	for i := range left {
+		if s := &left[i]; s.some == nil {
+			s.some = newBitset(s.size())
+		} else {
+			clear(s.some)
+		}
+	}
 	for _, t := range terms {
-		if err := v.find(ctx, c, t, found); err != nil {
-			return nil, err
+		if err := v.find(ctx, left, t); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
-// findSheets selects those sheets of a chunk that may have a term from one to before another.
-const findSheets = `SELECT data FROM sheet WHERE chunk = ?1 AND first < ?3
-	AND first >= coalesce((SELECT max(first) FROM sheet WHERE chunk = ?1 AND first <= ?2), x'') ORDER BY first`
+// findSheets selects those sheets of some chunks that may have a term from one to before another.
+const findSheets = `SELECT c.key, s.data FROM json_each(?1) c CROSS JOIN sheet s ON s.chunk = c.value AND s.first < ?3
+	AND s.first >= coalesce((SELECT max(first) FROM sheet WHERE chunk = c.value AND first <= ?2), x'')`
 
-// find adds the entries of a chunk that have a term.
-func (v *view) find(ctx context.Context, c *chunk, t amp.Term, found bitset) (err error) {
+// find adds the entries that have a term to some.
+func (v *view) find(ctx context.Context, left []selected, t amp.Term) (err error) {
 	if v.ask == nil {
 		ask, err := v.tx.PrepareContext(context.Background(), findSheets)
 		if err != nil {
@@ -131,17 +175,23 @@ func (v *view) find(ctx context.Context, c *chunk, t amp.Term, found bitset) (er
 	if t.Prefix {
 		high = []byte(t.Text + "\xff") // behind every term that goes on
 	}
+	firsts := make([]uint64, len(left))
+	for i := range left {
+		firsts[i] = left[i].first
+	}
 	// A context that can end would be watched by the driver at every step; this takes a fraction of a millisecond.
-	rows, err := v.ask.QueryContext(context.Background(), int64(c.first), low, high)
+	rows, err := v.ask.QueryContext(context.Background(), list(firsts), low, high)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
+		var k int
 		var data sql.RawBytes
-		if err := rows.Scan(&data); err != nil {
+		if err := rows.Scan(&k, &data); err != nil {
 			return err
 		}
+		s := &left[k]
 		var bad error
 		err := eachTerm(data, func(term, list []byte, bitmap bool) bool {
 			if bytes.Compare(term, low) < 0 {
@@ -150,7 +200,7 @@ func (v *view) find(ctx context.Context, c *chunk, t amp.Term, found bitset) (er
 			if bytes.Compare(term, high) >= 0 {
 				return false
 			}
-			bad = found.add(list, bitmap, c.size())
+			bad = s.some.add(list, bitmap, s.size())
 			return bad == nil
 		})
 		if err := errors.Join(err, bad); err != nil {
