@@ -20,7 +20,9 @@ const maxPauses = 12
 
 // retryAt is when the agent of a failed turn may be tried again: nil when that is the admin's to say.
 func retryAt(t *amp.Task, agent string, f *providers.TurnError, now time.Time) *time.Time {
-	if f.Failure != providers.FailRate && f.Failure != providers.FailOverloaded {
+	switch f.Failure {
+	case providers.FailRate, providers.FailOverloaded, providers.FailTransport:
+	default:
 		return nil
 	}
 	times := 0

@@ -229,3 +229,19 @@ func TestRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestLimit_transport: a network that comes back lets the work go on by itself; nothing is counted against the agent.
+func TestLimit_transport(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cut := &providers.TurnError{Failure: providers.FailTransport, Text: "the connection was cut"}
+		r := newRig(t, fails(cut, cut, cut, cut), judges(amp.Approved))
+		id := r.task()
+		if task := r.want(id, amp.Executing); len(task.Pauses) != 1 || task.Attempts != 0 {
+			t.Fatalf("task = %+v", task)
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+	})
+}

@@ -153,13 +153,13 @@ const (
 	FailModel      Failure = "model"      // the service refused or failed the request in another way
 )
 
-// Pauses reports whether a failure of this class says nothing about the work: the turn is to be tried again later (rate, overloaded)
-// or when the admin has mended what is missing (auth, quota), and never counts as a failed attempt.
+// Pauses reports whether a failure of this class says nothing about the work: the turn is to be tried again later (rate, overloaded,
+// transport) or when the admin has mended what is missing (auth, quota), and never counts as a failed attempt.
 func (f Failure) Pauses() bool {
 	switch f {
-	case FailRate, FailOverloaded, FailAuth, FailQuota:
+	case FailRate, FailOverloaded, FailTransport, FailAuth, FailQuota:
 		return true
-	case FailConfig, FailCrashed, FailSilent, FailTotal, FailOutput, FailKilled, FailRefused, FailAnswer, FailTransport, FailModel:
+	case FailConfig, FailCrashed, FailSilent, FailTotal, FailOutput, FailKilled, FailRefused, FailAnswer, FailModel:
 	}
 	return false
 }

@@ -62,17 +62,21 @@ func (g *Gauge) Usage() providers.Usage {
 
 // The most that is waited for a service that refuses: how often a program may try, and how long the service may ask it to wait.
 const (
-	patience = 4
-	maxWait  = 20 * time.Second
+	patience  = 4
+	unreached = 2 // and when the model was not reached at all
+	maxWait   = 20 * time.Second
 )
 
 // Stuck is why it makes no sense to let the program try again, nil when it does.
 func (g *Gauge) Stuck() *providers.TurnError {
 	g.mu.Lock()
-	tries, wait := g.refused, g.retry
+	tries, wait, lost := g.refused, g.retry, g.status == 0
 	g.mu.Unlock()
-	if tries < patience && (tries == 0 || wait <= maxWait) {
+	if tries < patience && (tries == 0 || wait <= maxWait) && (tries < unreached || !lost) {
 		return nil
+	}
+	if lost {
+		return g.Trouble(fmt.Sprintf("it was not reached in %d tries", tries))
 	}
 	return g.Trouble(fmt.Sprintf("it refused %d times", tries))
 }

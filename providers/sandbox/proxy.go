@@ -32,6 +32,10 @@ const (
 	maxConnections = 64
 	headersIn      = 30 * time.Second
 	answerIn       = 15 * time.Minute
+	// dialIn bounds the way to the model: a network that swallows everything is found out before programs have tried it for long.
+	dialIn = 4 * time.Second
+	// lostFor is how long a model that a dial did not reach is not dialled again: programs try many times, each waiting as long.
+	lostFor = 20 * time.Second
 )
 
 // proxy is the way of one cage to its model. It is the only holder of the key.
@@ -54,6 +58,7 @@ type proxy struct {
 	cancel    context.CancelCauseFunc
 	requests  atomic.Int64
 	bytes     atomic.Int64
+	lost      atomic.Int64  // when a dial last ran into its time, in nanoseconds
 	under     chan struct{} // holds one for each request under way
 	done      chan struct{}
 }
@@ -67,8 +72,9 @@ func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
 	target.Path, target.RawPath = strings.TrimSuffix(target.Path, "/"), ""
 	p := &proxy{
 		model: l.Model, target: target, caps: l.Caps, meter: l.Meter, told: l.Answered, done: make(chan struct{}),
-		under: make(chan struct{}, maxConnections), transport: newTransport(),
+		under: make(chan struct{}, maxConnections),
 	}
+	p.transport = p.newTransport()
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	listener, err := p.listen(unixSocket)
 	if err != nil {
@@ -235,12 +241,24 @@ func retryAfter(text string, now time.Time) time.Duration {
 // silent drops what the library would say about broken connections: the log of the turn has a line for each request.
 var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
+// dial reaches out unless that failed just now.
+func (p *proxy) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if lost := p.lost.Load(); lost != 0 && time.Since(time.Unix(0, lost)) < lostFor {
+		return nil, fmt.Errorf("not tried again so soon: %w", os.ErrDeadlineExceeded)
+	}
+	conn, err := (&net.Dialer{Timeout: dialIn, KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
+	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
+		p.lost.Store(time.Now().UnixNano())
+	}
+	return conn, err
+}
+
 // newTransport reaches the model as this process reaches the network. Answers come uncompressed, so that their usage can be read.
-func newTransport() *http.Transport {
+func (p *proxy) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		Proxy: http.ProxyFromEnvironment, DialContext: p.dial,
 		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 15 * time.Second, ResponseHeaderTimeout: answerIn, DisableCompression: true,
+		TLSHandshakeTimeout: dialIn, ResponseHeaderTimeout: answerIn, DisableCompression: true,
 	}
 }
 

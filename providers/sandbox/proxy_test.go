@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const realKey = "sk-real-0123456789abcdef"
@@ -483,4 +484,26 @@ func FuzzUsed(f *testing.F) {
 			t.Errorf("%+v", u)
 		}
 	})
+}
+
+// A network that swallows everything is found out once, not at every try of a program.
+func TestProxy_lost(t *testing.T) {
+	t.Parallel()
+	p := &proxy{}
+	p.lost.Store(time.Now().UnixNano())
+	conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:1")
+	if conn != nil || err == nil || !strings.Contains(err.Error(), "not tried again so soon") {
+		t.Fatalf("dial = %v, %v", conn, err)
+	}
+	p.ctx = t.Context()
+	if status, why := p.trouble(err); status != http.StatusGatewayTimeout || why == "" {
+		t.Errorf("the program is told %d %q", status, why)
+	}
+	p.lost.Store(time.Now().Add(-lostFor).UnixNano())
+	if _, err := p.dial(t.Context(), "tcp", "127.0.0.1:1"); err == nil || strings.Contains(err.Error(), "so soon") {
+		t.Errorf("after %s it is dialled again, got %v", lostFor, err)
+	}
+	if time.Since(time.Unix(0, p.lost.Load())) < lostFor {
+		t.Error("a refused connection counts as a lost network")
+	}
 }
