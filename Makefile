@@ -68,7 +68,7 @@ agents-test: ## the real programs, in pinned versions from npm, against a script
 		ln -sf ../opencode-linux-x64/bin/opencode $(AGENTS_DIR)/node_modules/.bin/opencode && \
 		cp $(AGENTS_DIR)/package-lock.json $(AGENTS_DIR)/installed.json; \
 	fi
-	ARBITER_REAL_AGENTS=$(AGENTS_DIR)/node_modules $(GO) test -count=1 -timeout 30m -parallel 4 -run 'TestReal|TestScripts/programs' \
+	ARBITER_REAL_AGENTS=$(AGENTS_DIR)/node_modules $(GO) test -count=1 -timeout 30m -parallel 4 -run 'TestReal|TestScripts/(programs|speakers)' \
 		./providers/... ./cmd/arbiter
 
 FUZZTIME ?= 20s

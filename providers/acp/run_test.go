@@ -155,13 +155,14 @@ func TestPresets(t *testing.T) {
 	t.Parallel()
 	for _, name := range Programs() {
 		set := presets[name].settle(&setting{model: "the-model", url: "http://127.0.0.1:1/v1", home: "/home/t", writes: true})
-		all := strings.Join(append(set.env, set.args...), "\n")
+		var all strings.Builder
+		all.WriteString(strings.Join(append(set.env, set.args...), "\n"))
 		for _, text := range set.files {
-			all += string(text)
+			all.WriteString(string(text))
 		}
 		for _, want := range []string{"the-model", "http://127.0.0.1:1/v1", "kept-by-arbiter"} {
-			if !strings.Contains(all, want) {
-				t.Errorf("%s is not told %q:\n%s", name, want, all)
+			if !strings.Contains(all.String(), want) {
+				t.Errorf("%s is not told %q:\n%s", name, want, all.String())
 			}
 		}
 	}
