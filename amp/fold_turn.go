@@ -32,6 +32,9 @@ func (t *Task) noteEnd(u *Turn) {
 			t.Pauses = append(t.Pauses, AgentPause{Agent: u.Agent})
 		}
 		p := &t.Pauses[i]
+		if u.RetryAt != nil {
+			t.restartAcks(*u.RetryAt)
+		}
 		p.Until, p.Why, p.Times = u.RetryAt, beginning(u.Text, maxWhy), p.Times+1
 	case TurnOK, TurnAsked:
 		if i >= 0 {

@@ -366,8 +366,18 @@ func (t *Task) Duty() (Role, time.Time) {
 	return role, since
 }
 
-// resumeDuty lets the time of silence of who owes work begin anew: it wrote nothing because it waited for an answer.
+// restartAcks lets the time for the ACKs that are due begin at that moment, unless it began later: nobody could answer before.
+func (t *Task) restartAcks(at time.Time) {
+	for i := range t.Open {
+		if o := &t.Open[i]; o.SentAt.Before(at) {
+			o.SentAt = at
+		}
+	}
+}
+
+// resumeDuty lets the time of silence of who owes work, and that of the ACKs that are due, begin anew: it waited for an answer.
 func (t *Task) resumeDuty(e *Entry) {
+	t.restartAcks(e.At)
 	if role, _ := t.Duty(); role != "" {
 		t.wrote(role, e.At)
 	}

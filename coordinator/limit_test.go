@@ -245,3 +245,50 @@ func TestLimit_transport(t *testing.T) {
 		r.want(id, amp.StatusApproved)
 	})
 }
+
+// TestLimit_clocks: no ACK runs out while the admin is asked or an agent is at its limit, and no message goes out that nobody may work on.
+func TestLimit_clocks(t *testing.T) {
+	t.Parallel()
+	t.Run("budget before the review", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, works, judges(amp.Approved), func(c *Config) { c.Budget.Turns = 2 }) // the planner's and the executor's
+			id := r.task()
+			time.Sleep(48 * time.Hour)
+			synctest.Wait()
+			task := r.want(id, amp.Verifying)
+			if task.Request != nil || len(task.Questions) != 1 {
+				t.Fatalf("request %+v, questions %+v", task.Request, task.Questions)
+			}
+			r.submit(amp.Command{Command: amp.RaiseLimit, TaskID: id, Args: amp.Args{Limits: &amp.Budget{Turns: 9}}})
+			synctest.Wait()
+			r.want(id, amp.StatusApproved)
+		})
+	})
+	for name, limit := range map[string]*providers.TurnError{
+		"rate": {Failure: providers.FailRate, Text: "later", Retry: 3 * time.Hour}, "key": {Failure: providers.FailAuth, Text: "no key"},
+	} {
+		t.Run("a reviewer that could not acknowledge, "+name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, works, func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+					if n == 1 {
+						return providers.Outcome{}, limit
+					}
+					return judges(amp.Approved)(ctx, turn, n, emit)
+				})
+				id := r.task()
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+				task := r.want(id, amp.Reviewing)
+				if len(task.Questions) > 0 {
+					r.submit(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: task.Questions[0].QuestionID, Option: amp.OptionTryAgain}})
+				} else {
+					time.Sleep(2 * time.Hour)
+				}
+				synctest.Wait()
+				r.want(id, amp.StatusApproved)
+			})
+		})
+	}
+}

@@ -101,6 +101,9 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 	if t.Status == amp.Suspended || t.Status == amp.Locked {
 		return nil
 	}
+	if len(t.Questions) > 0 { // no agent works, or the one that does waits: no clock of theirs runs
+		return nil
+	}
 	for _, o := range t.Open {
 		if !now.Before(o.Deadline()) {
 			return []amp.Record{c.ackAlarm(t, o, now)}
@@ -109,7 +112,7 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 			return c.redeliver(t, o, now)
 		}
 	}
-	if role, since := t.Duty(); role != "" && len(t.Questions) == 0 && !now.Before(since.Add(c.cfg.Heartbeat)) {
+	if role, since := t.Duty(); role != "" && !now.Before(since.Add(c.cfg.Heartbeat)) {
 		return []amp.Record{c.escalate(t, now, alarm{typ: amp.HeartbeatTimeout, from: amp.System, text: fmt.Sprintf(
 			"The %s of %s wrote nothing to the journal for %s. Suspended until you decide.", role, t.ID, c.cfg.Heartbeat)})}
 	}
@@ -155,8 +158,13 @@ func (c *Coordinator) deriveVerification(ctx context.Context, t *amp.Task, now t
 		c.verify(ctx, t)
 	case t.CI == nil:
 		c.runCI(ctx, t)
-	case t.Request == nil && c.slotFree(t):
-		c.requestReview(ctx, t)
+	case t.Request == nil:
+		if r := c.overBudget(t, now); r != nil {
+			return r
+		}
+		if c.slotFree(t) {
+			c.requestReview(ctx, t)
+		}
 	}
 	return nil
 }

@@ -51,6 +51,9 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 	if t.Status == amp.Suspended || t.Status == amp.Locked {
 		return due
 	}
+	if len(t.Questions) > 0 {
+		return due
+	}
 	for _, o := range t.Open {
 		if o.Redelivered {
 			earliest(o.Deadline())
@@ -58,7 +61,7 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 			earliest(o.HalfTime())
 		}
 	}
-	if role, since := t.Duty(); role != "" && len(t.Questions) == 0 {
+	if role, since := t.Duty(); role != "" {
 		earliest(since.Add(c.cfg.Heartbeat))
 	}
 	return due

@@ -288,7 +288,7 @@ func TestQuestion_clarification(t *testing.T) {
 		st := s.NewTask("Extract retry policy").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
 		return st.AsksAs(amp.QuestionClarification, "which package?")
 	})
-	s.Press("o").Shows("[ Cancel ]")
+	s.Press("o").Shows("[ Cancel ]", "in your own words?")
 	s.arm()
 	s.Press("shift+tab")
 	s.typeText("internal/retry")

@@ -103,7 +103,7 @@ func (e *env) itself(t *amp.Task) string {
 			earliest(*p.Until, p.Agent+" is tried again")
 		}
 	}
-	if t.Status != amp.Suspended && t.Status != amp.Locked && !t.Status.Ended() {
+	if t.Status != amp.Suspended && t.Status != amp.Locked && !t.Status.Ended() && len(t.Questions) == 0 { // else no clock of an agent runs
 		for i := range t.Open {
 			o := &t.Open[i]
 			if !o.Redelivered {
@@ -111,7 +111,7 @@ func (e *env) itself(t *amp.Task) string {
 			}
 			earliest(o.Deadline(), "ack_timeout suspends the task")
 		}
-		if role, since := t.Duty(); role != "" && len(t.Questions) == 0 { // who waits for an answer is not silent
+		if role, since := t.Duty(); role != "" {
 			earliest(since.Add(e.heartbeat()), "heartbeat_timeout suspends the task")
 		}
 	}

@@ -69,6 +69,9 @@ func (p *proposal) title(t *amp.Task) string {
 	case p.Command == amp.Override:
 		return fmt.Sprintf("Override the verdict of %s with %s?", p.TaskID, p.Args.Decision)
 	case p.Command == amp.Answer:
+		if p.Args.Option == "" {
+			return fmt.Sprintf("Answer %s in your own words?", p.TaskID)
+		}
 		return fmt.Sprintf("Answer %s with %s?", p.TaskID, quoted(p.Args.Option))
 	case p.Command == amp.Deliver && p.Args.Merge:
 		return fmt.Sprintf("Merge %s?", p.TaskID)

@@ -301,10 +301,12 @@ func TestCage_polite(t *testing.T) {
 		if line, err := out.ReadString('\n'); line != "ready\n" {
 			t.Fatalf("it says %q, %v", line, err)
 		}
-		go io.Copy(io.Discard, out)
+		rest := make(chan struct{})
+		go func() { defer close(rest); io.Copy(io.Discard, out) }()
 		if exit, err := p.Stop(time.Minute); exit != 3 || err != nil {
 			t.Errorf("exit %d, %v", exit, err)
 		}
+		<-rest
 	})
 }
 
