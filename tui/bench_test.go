@@ -159,6 +159,9 @@ func TestFrame_allocations(t *testing.T) {
 
 // TestFrame_allocationsOfPages holds the same for each page, down and up through what it shows.
 func TestFrame_allocationsOfPages(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates by itself: make test counts")
+	}
 	story := tuitest.NewScript(begin)
 	diff := Place{Kind: KindDiff, ID: string(diffStory(t, story).ID)}
 	for _, page := range []struct {
