@@ -16,6 +16,7 @@ import (
 	"arbiter/coordinator"
 	"arbiter/gitops"
 	"arbiter/providers"
+	"arbiter/providers/program"
 )
 
 // tryTime bounds the call that tries an agent.
@@ -86,7 +87,7 @@ func tryAgent(ctx context.Context, home, name string, agent coordinator.AgentCon
 		text := err.Error()
 		if te, ok := errors.AsType[*providers.TurnError](err); ok {
 			text = fmt.Sprintf("%s (%s)", te.Text, te.Failure)
-			if tail := lastLine(te.Tail); tail != "" {
+			if tail := program.LastLine(te.Tail); tail != "" {
 				text += ": " + tail
 			}
 		}
@@ -127,9 +128,4 @@ func tryNext(err error) string {
 		providers.FailAnswer, providers.FailModel:
 	}
 	return "Run it by hand to see more."
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"arbiter/providers/agenttest"
 )
 
 var update = flag.Bool("update", false, "keep the transcripts of the real program, and what is understood of them")
@@ -32,35 +34,13 @@ func record(t *testing.T) func(name string, raw []byte) {
 // TestTranscripts: what was understood of the recorded lines of the real program.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d transcripts, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Parallel()
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			for line := range bytes.Lines(raw) {
-				if e := decode(line); e.kind != isUnknown {
-					fmt.Fprintln(&got, words(&e))
-				}
-			}
-			golden := strings.TrimSuffix(file, ".jsonl") + ".events"
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil || !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%v; understood\n%s\nwant\n%s", err, got.Bytes(), want)
-			}
-		})
-	}
+	agenttest.Transcripts(t, "testdata/*.jsonl", 5, *update, func(line []byte) string {
+		e := decode(line)
+		if e.kind == isUnknown {
+			return ""
+		}
+		return words(&e)
+	})
 }
 
 // words are an event on one line.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"arbiter/providers/agenttest"
 )
 
 var update = flag.Bool("update", false, "keep the transcripts of the real program, and what is understood of them")
@@ -33,35 +35,13 @@ func record(t *testing.T, mode string) func(name string, raw []byte) {
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	for mode, understand := range map[string]func([]byte) event{string(ModeServer): decode, string(ModeExec): decodeExec} {
-		files, err := filepath.Glob(filepath.Join("testdata", mode, "*.jsonl"))
-		if err != nil || len(files) < 5 {
-			t.Fatalf("%d transcripts of %s, %v", len(files), mode, err)
-		}
-		for _, file := range files {
-			t.Run(mode+"/"+filepath.Base(file), func(t *testing.T) {
-				t.Parallel()
-				raw, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var got bytes.Buffer
-				for line := range bytes.Lines(raw) {
-					if e := understand(line); e.kind != isUnknown {
-						fmt.Fprintln(&got, words(&e))
-					}
-				}
-				golden := strings.TrimSuffix(file, ".jsonl") + ".events"
-				if *update {
-					if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil || !bytes.Equal(got.Bytes(), want) {
-					t.Errorf("%v; understood\n%s\nwant\n%s", err, got.Bytes(), want)
-				}
-			})
-		}
+		agenttest.Transcripts(t, filepath.Join("testdata", mode, "*.jsonl"), 5, *update, func(line []byte) string {
+			e := understand(line)
+			if e.kind == isUnknown {
+				return ""
+			}
+			return words(&e)
+		})
 	}
 }
 
