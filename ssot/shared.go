@@ -37,17 +37,29 @@ type Judged struct {
 	Epochs map[amp.TaskID]uint64
 }
 
+// LastEpoch is the highest epoch that the journal tells of for a task, 0 for nil: the next lease on it has one above.
+func LastEpoch(t *amp.Task) uint64 {
+	if t == nil {
+		return 0
+	}
+	last := t.Epoch
+	if t.Turn != nil {
+		last = max(last, t.Turn.Epoch)
+	}
+	return uint64(max(last, 0))
+}
+
 // Shared is a Log that several coordinators write, on any number of machines.
 type Shared interface {
 	Log
 	// AppendJudged stores the records like Append, all or none of those that are not stored yet, provided that the judgement still
 	// holds in the transaction that stores them: it fails with [ErrFenced] when a lease of j.Epochs is not held with that epoch by
-	// the database's clock, and with [ErrStale] when an entry after j.Seq has the task of one of the records, or is a command
-	// without a task (stop_all, thaw). Records that are stored already are reported as by Append whatever came after them, so
-	// that a writer who does not know the outcome of a commit sends again.
+	// the store's clock, and with [ErrStale] when an entry after j.Seq has the task of one of the records, is a command without a
+	// task, or stopped or released everything. When all records are stored already they are reported as by Append whatever came
+	// after them, so that a writer who does not know the outcome of a commit sends again.
 	AppendJudged(ctx context.Context, j Judged, records []amp.Record) ([]Appended, error)
 	// Grown returns when the head is beyond after, or with the context's error. It may return early; it never misses an append
-	// for longer than a second, whatever became of the connection.
+	// for longer than a second, whatever became of the connection. Once the log is closed it fails with [ErrClosed].
 	Grown(ctx context.Context, after uint64) error
 	// Leases hands out the rights to act.
 	Leases
@@ -56,13 +68,14 @@ type Shared interface {
 // Leases are the rights to act on tasks, timed by the store's clock alone. They are no part of the journal, but an epoch is
 // greater than every one given out before, also after the table was lost.
 type Leases interface {
-	// Take gives owner a lease of ttl on those of the tasks that are free, lapsed or already its own, at most limit of them, and
-	// returns what it got. A lease that was free or lapsed has a new epoch; one that the owner still holds is prolonged.
+	// Take gives owner a lease of ttl on those of the tasks that are free, lapsed or already its own, in the order of tasks and at
+	// most limit of them, and returns what it got. A lease that was free or lapsed has a new epoch; one that the owner still
+	// holds is prolonged.
 	Take(ctx context.Context, owner string, ttl time.Duration, limit int, tasks []amp.TaskID) ([]Lease, error)
 	// Renew prolongs leases and returns those that were still held with their epoch; the others are lost.
 	Renew(ctx context.Context, ttl time.Duration, held []Lease) ([]Lease, error)
 	// Release gives leases back. What is not held any more is passed over.
 	Release(ctx context.Context, held []Lease) error
-	// Owners returns every lease that has not lapsed, by task.
+	// Owners returns every lease that has not lapsed, ascending by task.
 	Owners(ctx context.Context) ([]Lease, error)
 }

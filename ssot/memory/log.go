@@ -8,28 +8,43 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/ssot"
 )
 
 var (
-	_ ssot.Log     = (*Log)(nil)
+	_ ssot.Shared  = (*Log)(nil)
 	_ ssot.Boarder = (*Log)(nil)
 )
 
-// Log is a journal in memory. It is safe for concurrent use; New makes one.
+// Log is a journal in memory, which several coordinators of one process may share. It is safe for concurrent use; New makes one.
 type Log struct {
 	mu      sync.RWMutex
 	closed  bool
 	entries []amp.Entry
 	byID    map[string]int
 	board   *amp.Board
+	now     func() time.Time
+	// lastOf is the last entry of each task, lastAll the last one that concerns every task.
+	lastOf  map[amp.TaskID]uint64
+	lastAll uint64
+	// grown is closed when the log grows or is closed.
+	grown  chan struct{}
+	leases map[amp.TaskID]ssot.Lease
+	epoch  uint64 // the last one that was given out
 }
 
-// New is an empty journal.
-func New() *Log {
-	return &Log{byID: map[string]int{}, board: amp.NewBoard()}
+// New is an empty journal. Its leases go by the clock of the process, which in a testing/synctest bubble is the bubble's.
+func New() *Log { return NewAt(time.Now) }
+
+// NewAt is an empty journal whose leases go by a clock of the caller's.
+func NewAt(now func() time.Time) *Log {
+	return &Log{
+		byID: map[string]int{}, board: amp.NewBoard(), now: now, lastOf: map[amp.TaskID]uint64{}, grown: make(chan struct{}),
+		leases: map[amp.TaskID]ssot.Lease{},
+	}
 }
 
 // Append stores the records as [ssot.Log] says.
@@ -39,11 +54,20 @@ func (l *Log) Append(ctx context.Context, records []amp.Record) ([]ssot.Appended
 	if err := l.ready(ctx); err != nil {
 		return nil, err
 	}
+	return l.appendAll(records), nil
+}
+
+func (l *Log) appendAll(records []amp.Record) []ssot.Appended {
+	before := len(l.entries)
 	out := make([]ssot.Appended, len(records))
 	for i := range records {
 		out[i] = l.append(&records[i])
 	}
-	return out, nil
+	if len(l.entries) > before {
+		close(l.grown)
+		l.grown = make(chan struct{})
+	}
+	return out
 }
 
 func (l *Log) append(r *amp.Record) ssot.Appended {
@@ -60,12 +84,26 @@ func (l *Log) append(r *amp.Record) ssot.Appended {
 	rec := *r
 	rec.Body = bytes.Clone(r.Body)
 	e := l.board.Head.Chain(rec)
-	if err := l.board.Apply(e); err != nil {
+	if err := l.fold(e); err != nil {
 		return ssot.Appended{Err: fmt.Errorf("%w: %w", ssot.ErrInvalid, err)}
+	}
+	return ssot.Appended{Entry: own(&e), Fresh: true}
+}
+
+func (l *Log) fold(e amp.Entry) error {
+	stopped := l.board.Stopped
+	if err := l.board.Apply(e); err != nil {
+		return err
 	}
 	l.byID[e.ID] = len(l.entries)
 	l.entries = append(l.entries, e)
-	return ssot.Appended{Entry: own(&e), Fresh: true}
+	if e.TaskID != "" {
+		l.lastOf[e.TaskID] = e.Seq
+	}
+	if l.board.Stopped != stopped || e.Kind == amp.KindCommand && e.TaskID == "" {
+		l.lastAll = e.Seq
+	}
+	return nil
 }
 
 // Read returns the entries that the filter selects.
@@ -128,20 +166,21 @@ func (l *Log) Close() error {
 		return ssot.ErrClosed
 	}
 	l.closed = true
+	close(l.grown)
 	return nil
 }
 
-// Reopen is a new log with the same entries, as after a restart. Entries appended to one are not seen by the other.
+// Reopen is a new log with the same entries and clock, as after a restart; leases are lost. Entries appended to one are not seen by
+// the other.
 func (l *Log) Reopen() (*Log, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	n := New()
+	n := NewAt(l.now)
+	n.epoch = l.epoch
 	for _, e := range l.entries {
-		if err := n.board.Apply(e); err != nil {
+		if err := n.fold(e); err != nil {
 			return nil, err
 		}
-		n.byID[e.ID] = len(n.entries)
-		n.entries = append(n.entries, e)
 	}
 	n.entries = slices.Clip(n.entries)
 	return n, nil
