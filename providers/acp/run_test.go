@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +22,7 @@ func play(t *testing.T, change func(*Agent, *providers.Turn), lines ...string) (
 	a := fake(t, script, "")
 	dir := t.TempDir()
 	turn := providers.Turn{
-		ID: "run-" + filepath.Base(dir) + strings.ReplaceAll(t.Name(), ":", "-"), Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"),
+		ID: "run-" + strconv.Itoa(os.Getpid()) + filepath.Base(dir) + strings.ReplaceAll(t.Name(), ":", "-"), Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"),
 		Message: json.RawMessage(`{"type":"task_dispatch","payload":{}}`), Subtask: "T-2026-001-S1",
 	}
 	if change != nil {

@@ -3,8 +3,10 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ import (
 // play runs one turn with a script and returns the acks and progress texts.
 func play(t *testing.T, acks Acks, turn providers.Turn, steps ...agenttest.Step) (got []string, err error) {
 	t.Helper()
-	turn.ID, turn.Dir, turn.Home = "acks-"+strings.ReplaceAll(t.Name(), "/", "-"), t.TempDir(), filepath.Join(t.TempDir(), "home")
+	turn.ID, turn.Dir, turn.Home = "acks-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(t.Name(), "/", "-"), t.TempDir(), filepath.Join(t.TempDir(), "home")
 	turn.Limits.Grace = time.Millisecond
 	_, err = programOf(t, agenttest.Script{Steps: steps}, acks).Run(t.Context(), turn, func(e providers.Event) {
 		switch e.Type {
@@ -63,7 +65,7 @@ func TestAcks_auto(t *testing.T) {
 func TestAcks_autoWhileItWorks(t *testing.T) {
 	t.Parallel()
 	turn := providers.Turn{
-		ID: "acks-" + t.Name(), Role: amp.Executor, Dir: t.TempDir(), Home: filepath.Join(t.TempDir(), "home"),
+		ID: "acks-" + strconv.Itoa(os.Getpid()) + t.Name(), Role: amp.Executor, Dir: t.TempDir(), Home: filepath.Join(t.TempDir(), "home"),
 		Message: json.RawMessage(`{"type":"task_dispatch","payload":{}}`), Limits: providers.Limits{Grace: time.Millisecond},
 	}
 	a, err := New(Config{Argv: []string{"sh", "-c", "cat >/dev/null; exec sleep 1000"}, Acks: AcksAuto})

@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +21,7 @@ func shell(t *testing.T, script string) (*Agent, providers.Turn) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	return a, providers.Turn{ID: "t-" + filepath.Base(dir) + t.Name()[5:9], Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"), Message: []byte(`{"type":"task_dispatch","payload":{"acceptance_criteria":["a"]}}`)}
+	return a, providers.Turn{ID: "t-" + strconv.Itoa(os.Getpid()) + filepath.Base(dir) + t.Name()[5:9], Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"), Message: []byte(`{"type":"task_dispatch","payload":{"acceptance_criteria":["a"]}}`)}
 }
 
 // TestPermission: the request reaches Ask as it was made, the program reads the decision while it works, and its input ends with it.

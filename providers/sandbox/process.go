@@ -34,12 +34,13 @@ type Process struct {
 	dirs   []string
 	exited chan struct{}
 
-	talk    *talk         // nil unless Spec.Talk
-	stdin   *os.File      // the program's end of the pipe, kept to see what it has taken; nil without input
-	feed    *os.File      // our end of it
-	fed     chan struct{} // closed when feeding is over
-	written bool          // all was written; read after fed is closed
-	taken   atomic.Bool   // StdinTaken, from the first time it was true
+	talk  *talk         // nil unless Spec.Talk
+	stdin *os.File      // the program's end of the pipe, kept to see what it has taken; nil without input
+	feed  *os.File      // our end of it
+	fed   chan struct{} // closed when feeding is over
+	// written says that all was written. It is set before the pipe is closed, so that a program which saw the end finds it set.
+	written atomic.Bool
+	taken   atomic.Bool // StdinTaken, from the first time it was true
 	stdout  *output
 	stderr  *output
 	pipes   []string
@@ -90,7 +91,7 @@ func launch(ctx context.Context, spec Spec, wrap func(argv []string) ([]string, 
 	}
 	if spec.Talk {
 		p.talk = newTalk(p.feed, spec.Stdin)
-		go func() { defer close(p.fed); p.written = p.talk.write() }()
+		go func() { defer close(p.fed); p.written.Store(p.talk.write()) }()
 		return p, nil
 	}
 	go p.write(spec.Stdin)
@@ -202,7 +203,7 @@ func (p *Process) write(stdin []byte) {
 	}
 	// An error means that Stop closed the pipe; that the program did not read shows in StdinTaken.
 	_, err := p.feed.Write(stdin)
-	p.written = err == nil
+	p.written.Store(err == nil)
 	p.feed.Close()
 }
 
@@ -222,21 +223,24 @@ func (p *Process) Stderr() io.Reader { return p.stderr }
 // Exited is closed when the program has ended. Its descendants may still run.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
+// over reports whether feeding has ended.
+func (p *Process) over() bool {
+	select {
+	case <-p.fed:
+		return true
+	default:
+		return false
+	}
+}
+
 // StdinTaken reports whether the program has read all of its standard input, with Spec.Talk all that was sent before. Once true it
 // stays so. After Stop it says what was so at the end.
 func (p *Process) StdinTaken() bool {
 	if p.stdin == nil || p.taken.Load() {
 		return true
 	}
-	select {
-	case <-p.fed:
-		if !p.written {
-			return false
-		}
-	default:
-		if p.talk == nil || !p.talk.said() {
-			return false
-		}
+	if !p.written.Load() && (p.over() || p.talk == nil || !p.talk.said()) {
+		return false
 	}
 	conn, err := p.stdin.SyscallConn()
 	if err != nil {
