@@ -37,41 +37,81 @@ func closedJournal(t *testing.T, n int) (file []byte, all []amp.Entry) {
 	return file, all
 }
 
-// TestDamage_bitFlips flips single bits anywhere in the file. Whatever entry comes back changed, or not at all, is found and
-// named; what is not found has changed nothing.
-func TestDamage_bitFlips(t *testing.T) {
+// damages are what becomes of a file: single bits flip, pages change places, sectors are lost or come from elsewhere, the end goes.
+// each says what it did.
+var damages = map[string]func(r *rand.Rand, file []byte) ([]byte, string){
+	"bits": func(r *rand.Rand, file []byte) ([]byte, string) {
+		bit := r.IntN(8 * len(file))
+		file[bit/8] ^= 1 << (bit % 8)
+		return file, fmt.Sprint("bit ", bit)
+	},
+	"pages": func(r *rand.Rand, file []byte) ([]byte, string) {
+		a, b := r.IntN(len(file)/pageSize)*pageSize, r.IntN(len(file)/pageSize)*pageSize
+		page := bytes.Clone(file[a : a+pageSize])
+		copy(file[a:], file[b:b+pageSize])
+		copy(file[b:], page)
+		return file, fmt.Sprint("pages at ", a, " and ", b)
+	},
+	"sectors": func(r *rand.Rand, file []byte) ([]byte, string) {
+		a, b := r.IntN(len(file)/512)*512, r.IntN(len(file)/512)*512
+		if copy(file[a:a+512], file[b:b+512]); r.IntN(2) == 0 {
+			clear(file[a : a+512])
+		}
+		return file, fmt.Sprint("sector at ", a, " from ", b)
+	},
+	"end": func(r *rand.Rand, file []byte) ([]byte, string) {
+		n := 1 + r.IntN(len(file)-1)
+		return file[:len(file)-n], fmt.Sprint(n, " bytes of the end")
+	},
+}
+
+// TestDamage_anywhere damages the file somewhere. Whatever entry comes back changed, or not at all, is found and named; what is not
+// found has changed nothing.
+func TestDamage_anywhere(t *testing.T) {
 	t.Parallel()
 	flips := times(t, "ARBITER_STORE_FLIPS", 300)
 	file, all := closedJournal(t, 250)
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := flips
+			if name != "bits" {
+				n = max(1, flips/10)
+			}
+			damagedAnywhere(t, n, file, all, damage)
+		})
+	}
+}
+
+func damagedAnywhere(t *testing.T, flips int, file []byte, all []amp.Entry, change func(*rand.Rand, []byte) ([]byte, string)) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(3, 1))
 	var refused, found, harmless int
 	for range flips {
-		bit := r.IntN(8 * len(file))
-		flipped := bytes.Clone(file)
-		flipped[bit/8] ^= 1 << (bit % 8)
+		flipped, bit := change(r, bytes.Clone(file))
 		switch first, damage, err := readFlipped(t, flipped, all); {
 		case err != nil:
 			refused++
 			_, damaged := errors.AsType[*DamagedError](err)
 			_, newer := errors.AsType[*NewerError](err)
 			if !damaged && !newer {
-				t.Errorf("bit %d: the open fails with %v", bit, err)
+				t.Errorf("%s: the open fails with %v", bit, err)
 			}
 		case len(damage) > 0:
 			found++
 			// A reader that comes from the entry before may still reach one that is not found by its own seq.
 			if named := damage[0].Seq; first != 0 && named != first && named != first-1 {
-				t.Errorf("bit %d: the first bad entry is %d, found %+v", bit, first, damage[0])
+				t.Errorf("%s: the first bad entry is %d, found %+v", bit, first, damage[0])
 			}
 		case first != 0:
-			t.Errorf("bit %d: entry %d came back changed and was not found", bit, first)
+			t.Errorf("%s: entry %d came back changed and was not found", bit, first)
 		default:
 			harmless++
 		}
 	}
-	t.Logf("%d flips: %d refused at open, %d found, %d in unused or rebuildable bytes", flips, refused, found, harmless)
-	if found < flips/3 {
-		t.Errorf("only %d of %d flips hit an entry: the test proves nothing", found, flips)
+	t.Logf("%d times: %d refused at open, %d found, %d in unused or rebuildable bytes", flips, refused, found, harmless)
+	if refused+found < flips/3 {
+		t.Errorf("only %d of %d hit an entry: the test proves nothing", refused+found, flips)
 	}
 }
 

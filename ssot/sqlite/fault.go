@@ -1,8 +1,12 @@
 package sqlite
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	driver "modernc.org/sqlite"
@@ -95,12 +99,30 @@ func (f *file) fault(err error) error {
 		if d.Code() == codes.SQLITE_IOERR_SHMSIZE { // the index of the write-ahead log could not grow
 			return fmt.Errorf("%w: %s-shm", ssot.ErrFull, f.path)
 		}
+		if d.Code() == codes.SQLITE_IOERR_WRITE && f.crowded() {
+			return fmt.Errorf("%w: %s: the quota is used up", ssot.ErrFull, f.path)
+		}
 		return fmt.Errorf("%w: %s: %v", ssot.ErrFailed, f.path, d)
 	case codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY, codes.SQLITE_PERM:
 		return fmt.Errorf("open %s: %w", f.path, err)
 	}
 	return err
 }
+
+// crowded reports whether nothing can be written beside the file for want of room. A quota that is used up is to SQLite a write that
+// failed, like any other: it tells nothing else from a full disk.
+func (f *file) crowded() bool {
+	probe, err := os.CreateTemp(filepath.Dir(f.path), ".room-*")
+	if err != nil {
+		return noRoom(err)
+	}
+	data := make([]byte, 8*pageSize)
+	_, _ = rand.Read(data) // it never fails; a file system may store zeros without room
+	_, err = probe.WriteAt(data, 0)
+	return noRoom(errors.Join(err, probe.Close(), os.Remove(probe.Name())))
+}
+
+func noRoom(err error) bool { return errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.ENOSPC) }
 
 // passing reports whether the writer can go on after an error once the transaction was rolled back.
 func passing(err error) bool {

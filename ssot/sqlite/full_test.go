@@ -151,7 +151,7 @@ func fillAndClose(home, name string) (acked []amp.Entry, err error) {
 
 func TestFull(t *testing.T) {
 	t.Parallel()
-	for _, role := range []string{"full", "cramped"} {
+	for _, role := range []string{"full", "cramped", "quota"} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			c := child(t.Context(), role, t.TempDir())

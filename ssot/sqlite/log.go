@@ -26,6 +26,9 @@ var (
 type Options struct {
 	// Version is the program's version, written into the lock file for a person to read.
 	Version string
+	// Unindexed leaves the index of searches as it is, which costs as much as all else that an append does: for imports and copies.
+	// The next open without it brings the index up to date; searches look through the journal until then.
+	Unindexed bool
 }
 
 // Log is a journal in a SQLite file. It is safe for concurrent use. Only one process at a time has it open for writing.
@@ -82,7 +85,9 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 	if err := checkOFD(dir); err != nil {
 		return nil, err
 	}
-	l.index.start()
+	if !opts.Unindexed {
+		l.index.start()
+	}
 	return l, nil
 }
 

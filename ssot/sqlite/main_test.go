@@ -168,3 +168,13 @@ func playOpen(args []string) error {
 	fmt.Println("opened")
 	return log.Close()
 }
+
+// opened opens a journal without an index of searches, and closes it behind f.
+func opened(dir string, f func(*Log) error) (err error) {
+	log, err := Open(context.Background(), dir, Options{Unindexed: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return f(log)
+}

@@ -42,13 +42,13 @@ func (l *Log) Find(ctx context.Context, f amp.Filter) (ssot.Found, error) {
 // Indexed is the last entry in the index of searches, 0 when the log was opened for reading.
 func (l *Log) Indexed() uint64 { return l.index.seq.Load() }
 
-// Index waits until what is stored now is in the index of searches.
+// Index waits until what is stored now is in the index of searches. Of a log that does not write it, it is [ErrReadOnly].
 func (l *Log) Index(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.leave()
-	if l.writer == nil {
+	if l.index.ended == nil {
 		return ErrReadOnly
 	}
 	last, err := l.lastSeq(ctx)
