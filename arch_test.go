@@ -10,10 +10,13 @@ import (
 // allowed are the arrows of the design as data: which packages of this module a package may import. "x/..." stands for what lies
 // below x.
 var allowed = map[string][]string{
-	"amp":           {},
-	"gitops":        {"amp"},
-	"ssot":          {"amp"},
-	"ssot/...":      {"amp", "ssot"},
+	"amp":      {},
+	"gitops":   {"amp"},
+	"ssot":     {"amp"},
+	"ssot/...": {"amp", "ssot"},
+	// The durable stores share the queue of their writer and the form of their projections.
+	"ssot/sqlite":   {"amp", "ssot", "ssot/group", "ssot/projection"},
+	"ssot/postgres": {"amp", "ssot", "ssot/group", "ssot/projection"},
 	"providers":     {"amp"},
 	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},
 	// The planning chain runs agents of any adapter, and imports none.
@@ -41,7 +44,8 @@ var allowed = map[string][]string{
 // owners are libraries that one part of the module hides from the others.
 var owners = map[string][]string{
 	"modernc.org/sqlite":                     {"ssot/sqlite"},
-	"github.com/pressly/goose":               {"ssot/sqlite"},
+	"github.com/pressly/goose":               {"ssot/sqlite", "ssot/postgres"},
+	"github.com/jackc/pgx":                   {"ssot/postgres"},
 	"github.com/go-git/go-git":               {"gitops"},
 	"github.com/spf13/cobra":                 {"cmd/..."},
 	"github.com/pelletier/go-toml":           {"cmd/...", "tui", "amp/plantext"}, // the configuration, and a plan in an editor

@@ -8,6 +8,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/group"
 )
 
 // The reasons to run a batch again, which the first run only finds out on the way. Both are rare, so the ordinary run pays
@@ -19,7 +20,7 @@ var (
 
 // store puts a batch into the journal in one transaction, with the projections of the tasks that it touches. It returns after
 // COMMIT, or with nothing stored.
-func (w *writer) store(batch []*request) error {
+func (w *writer) store(batch []*group.Request) error {
 	careful := false
 	for {
 		err := w.transaction(func() error { return w.insert(batch, careful) })
@@ -60,12 +61,12 @@ func (w *writer) transaction(f func() error) error {
 	return nil
 }
 
-func (w *writer) insert(batch []*request, careful bool) error {
+func (w *writer) insert(batch []*group.Request, careful bool) error {
 	for _, r := range batch {
-		r.out = make([]ssot.Appended, len(r.records))
-		for i := range r.records {
+		r.Out = make([]ssot.Appended, len(r.Records))
+		for i := range r.Records {
 			var err error
-			if r.out[i], err = w.one(&r.records[i], careful); err != nil {
+			if r.Out[i], err = w.one(&r.Records[i], careful); err != nil {
 				return err
 			}
 		}

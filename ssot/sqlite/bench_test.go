@@ -18,6 +18,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/group"
 	"arbiter/ssot/memory"
 	"arbiter/ssot/ssottest"
 )
@@ -56,24 +57,24 @@ func openRaw(b *testing.B, dir string) *rawLog {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l := &rawLog{f: f, queue: make(chan rawRequest, queueLen), done: make(chan struct{})}
+	l := &rawLog{f: f, queue: make(chan rawRequest, group.Len), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		var buf []byte
 		for r := range l.queue {
-			group := []rawRequest{r}
-			for more := true; more && len(group) < batchLen; {
+			together := []rawRequest{r}
+			for more := true; more && len(together) < group.Batch; {
 				select {
 				case r, more = <-l.queue:
 					if more {
-						group = append(group, r)
+						together = append(together, r)
 					}
 				default:
 					more = false
 				}
 			}
 			buf = buf[:0]
-			for _, r := range group {
+			for _, r := range together {
 				buf = append(buf, r.body...)
 			}
 			if _, err := f.Write(buf); err != nil {
@@ -82,7 +83,7 @@ func openRaw(b *testing.B, dir string) *rawLog {
 			if err := unix.Fdatasync(int(f.Fd())); err != nil {
 				b.Error(err)
 			}
-			for _, r := range group {
+			for _, r := range together {
 				close(r.done)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/projection"
 )
 
 // Board is the fold of all entries at the head, read from the projections without replaying the journal. The caller owns it.
@@ -40,7 +41,7 @@ func (l *Log) projected(ctx context.Context) (b *amp.Board, err error) {
 	var fold int64
 	var state, usage []byte
 	err = tx.QueryRowContext(ctx, "SELECT fold, state FROM board").Scan(&fold, &state)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && fold != foldVersion() {
+	if errors.Is(err, sql.ErrNoRows) || err == nil && fold != projection.Version() {
 		return amp.NewBoard(), nil
 	}
 	if err != nil {
@@ -49,9 +50,9 @@ func (l *Log) projected(ctx context.Context) (b *amp.Board, err error) {
 	if err := tx.QueryRowContext(ctx, selectUsage).Scan(&usage); err != nil {
 		return nil, err
 	}
-	board, err := decodeBoard(state, usage)
+	board, err := projection.DecodeBoard(state, usage)
 	if err != nil {
-		return nil, &DamagedError{Path: l.path, Why: unreadable(err).Error()}
+		return nil, &DamagedError{Path: l.path, Why: err.Error()}
 	}
 	err = l.eachTask(ctx, tx, func(t *amp.Task) {
 		board.Tasks[t.ID] = t
@@ -73,11 +74,11 @@ func (f *file) eachTask(ctx context.Context, q querier, each func(*amp.Task)) (e
 		if err := rows.Scan(&id, &state); err != nil {
 			return err
 		}
-		t, err := decode[amp.Task](state)
+		t, err := projection.DecodeTask(state)
 		if err != nil {
-			return &DamagedError{Path: f.path, Why: fmt.Sprintf("task %s: %v", id, unreadable(err))}
+			return &DamagedError{Path: f.path, Why: fmt.Sprintf("task %s: %v", id, err)}
 		}
-		each(&t)
+		each(t)
 	}
 	return rows.Err()
 }

@@ -37,10 +37,10 @@ func playDurable(args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	if args[1] == "NORMAL" {
-		if err := log.writer.do(context.Background(), &request{alone: func(w *writer) error {
+		if err := log.writer.alone(context.Background(), func(w *writer) error {
 			_, err := w.conn.ExecContext(context.Background(), "PRAGMA synchronous = NORMAL")
 			return err
-		}}); err != nil {
+		}); err != nil {
 			return err
 		}
 	}

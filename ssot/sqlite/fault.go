@@ -15,8 +15,14 @@ import (
 	"arbiter/ssot"
 )
 
+// The errors that every durable store has.
+type (
+	DamagedError = ssot.DamagedError
+	NewerError   = ssot.NewerError
+)
+
 // ErrReadOnly says that the log was opened for reading.
-var ErrReadOnly = errors.New("the journal was opened for reading only")
+var ErrReadOnly = ssot.ErrReadOnly
 
 // HeldError says that another process has the data directory open for writing.
 type HeldError struct {
@@ -35,36 +41,6 @@ func (e *HeldError) Error() string {
 	}
 	return fmt.Sprintf("data directory %s is held by process %d on %s since %s", e.Dir, e.PID, e.Host,
 		e.Started.Local().Format(time.DateTime))
-}
-
-// DamagedError says that the file is not the journal that was written: it cannot be read as a database, belongs to another
-// program, or its entries do not follow each other. It is never repaired or replaced by itself.
-type DamagedError struct {
-	Path string
-	// Seq is the first entry that is wrong, 0 when that is not known.
-	Seq uint64
-	Why string
-}
-
-// Error names the file, the entry and the reason.
-func (e *DamagedError) Error() string {
-	if e.Seq == 0 {
-		return fmt.Sprintf("journal %s is damaged: %s", e.Path, e.Why)
-	}
-	return fmt.Sprintf("journal %s is damaged at entry %d: %s", e.Path, e.Seq, e.Why)
-}
-
-// NewerError says that a newer version of Arbiter wrote the file.
-type NewerError struct {
-	Path string
-	// Have is the schema version of the file, Know the newest that this program knows.
-	Have, Know int64
-}
-
-// Error names both versions.
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("journal %s has schema version %d, this program knows %d: it was written by a newer version", e.Path, e.Have,
-		e.Know)
 }
 
 // NetworkError says that the data directory is on a network file system, where the write-ahead log is not safe.

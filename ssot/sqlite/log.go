@@ -15,6 +15,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/group"
 )
 
 var (
@@ -171,16 +172,16 @@ func (l *Log) Append(ctx context.Context, records []amp.Record) ([]ssot.Appended
 	if err := ctx.Err(); err != nil || len(records) == 0 {
 		return nil, err
 	}
-	r := &request{records: records}
-	if err := l.writer.do(ctx, r); err != nil {
+	r := &group.Request{Records: records}
+	if err := l.writer.queue.Do(ctx, r); err != nil {
 		return nil, err
 	}
 	last := uint64(0)
-	for i := range r.out {
-		last = max(last, r.out[i].Entry.Seq)
+	for i := range r.Out {
+		last = max(last, r.Out[i].Entry.Seq)
 	}
 	l.index.grown(last)
-	return r.out, nil
+	return r.Out, nil
 }
 
 // Close waits for the appends and reads under way, then closes the file and gives the data directory free.

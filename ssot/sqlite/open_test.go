@@ -119,10 +119,10 @@ func TestTriggers(t *testing.T) {
 		"DELETE FROM entry", "UPDATE task_key SET task_id = 'T-2026-999'", "DELETE FROM task_key",
 	} {
 		var refused error
-		err := log.writer.do(t.Context(), &request{alone: func(w *writer) error {
+		err := log.writer.alone(t.Context(), func(w *writer) error {
 			_, refused = w.conn.ExecContext(t.Context(), change)
 			return nil
-		}})
+		})
 		if err != nil || refused == nil {
 			t.Errorf("%s was not refused: %v", change, err)
 		}

@@ -100,13 +100,13 @@ func (m *machine) rebuild(r *rapid.T) {
 
 // forget empties the writer's memory of tasks, as a long journal does.
 func (m *machine) forget(r *rapid.T) {
-	err := m.log.writer.do(m.t.Context(), &request{alone: func(w *writer) error {
+	err := m.log.writer.alone(m.t.Context(), func(w *writer) error {
 		clear(w.board.Tasks)
 		clear(w.acks)
 		clear(w.keys)
 		w.complete = false
 		return nil
-	}})
+	})
 	if err != nil {
 		r.Fatal(err)
 	}

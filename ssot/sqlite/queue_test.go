@@ -10,6 +10,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/group"
 	"arbiter/ssot/ssottest"
 )
 
@@ -18,11 +19,11 @@ func occupy(t *testing.T, log *Log) (release func()) {
 	t.Helper()
 	stop, started, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- log.writer.do(context.Background(), &request{alone: func(*writer) error {
+		done <- log.writer.alone(context.Background(), func(*writer) error {
 			close(started)
 			<-stop
 			return nil
-		}})
+		})
 	}()
 	<-started
 	return func() {
@@ -38,29 +39,34 @@ func TestQueue_full(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := openLog(t, t.TempDir())
 		release := occupy(t, log)
-		var waiting []*request
-		for i := range queueLen {
-			r := &request{records: []amp.Record{ssottest.Raw(fmt.Sprint("q", i), "", nil)}, done: make(chan struct{})}
-			log.writer.queue <- r
-			waiting = append(waiting, r)
+		waiting := make(chan error, group.Len)
+		for i := range group.Len {
+			go func() {
+				out, err := log.Append(context.Background(), []amp.Record{ssottest.Raw(fmt.Sprint("q", i), "", nil)})
+				if err == nil && !out[0].Fresh {
+					err = fmt.Errorf("a queued append: %+v", out)
+				}
+				waiting <- err
+			}()
 		}
+		synctest.Wait()
 		start := time.Now()
 		_, err := log.Append(t.Context(), []amp.Record{fact(1)})
-		if took := time.Since(start); !errors.Is(err, ssot.ErrBusy) || took != busyAfter {
-			t.Errorf("Append to a full queue: %v after %v; want busy after %v", err, took, busyAfter)
+		if took := time.Since(start); !errors.Is(err, ssot.ErrBusy) || took != group.BusyAfter {
+			t.Errorf("Append to a full queue: %v after %v; want busy after %v", err, took, group.BusyAfter)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), busyAfter/2)
+		ctx, cancel := context.WithTimeout(t.Context(), group.BusyAfter/2)
 		defer cancel()
 		if _, err := log.Append(ctx, []amp.Record{fact(2)}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Append to a full queue with a deadline: %v", err)
 		}
 		release()
-		for _, r := range waiting {
-			if <-r.done; r.err != nil || !r.out[0].Fresh {
-				t.Fatalf("a queued append: %+v, %v", r.out, r.err)
+		for range group.Len {
+			if err := <-waiting; err != nil {
+				t.Fatal(err)
 			}
 		}
-		if head, err := log.Head(t.Context()); err != nil || head.Seq != queueLen {
+		if head, err := log.Head(t.Context()); err != nil || head.Seq != group.Len {
 			t.Errorf("Head = %v, %v; want the queued appends and nothing else", head, err)
 		}
 		if err := log.Close(); err != nil {

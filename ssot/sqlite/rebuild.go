@@ -21,7 +21,7 @@ func (l *Log) Rebuild(ctx context.Context) error {
 		return ErrReadOnly
 	}
 	l.index.renew()
-	return l.writer.do(ctx, &request{alone: func(w *writer) error { return w.rebuild(ctx) }})
+	return l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx) })
 }
 
 // open brings the projections to the head of the journal. A crash never leaves them behind, since they are written with the

@@ -13,37 +13,11 @@ import (
 	"arbiter/ssot"
 )
 
-// maxProblems is how many problems a report lists of each kind.
-const maxProblems = 50
-
-// Problem is one thing that is wrong with a journal.
-type Problem struct {
-	// Seq is the entry that is wrong, 0 when it is not about one.
-	Seq  uint64 `json:"seq"`
-	What string `json:"what"`
-}
-
-// Report is what a verification found.
-type Report struct {
-	// Head is the last entry that was read, Entries how many there are.
-	Head    amp.Head `json:"head"`
-	Entries uint64   `json:"entries"`
-	// Damage is what is wrong with the entries, ascending by seq, at most 50: the first names the first bad entry.
-	Damage []Problem `json:"damage"`
-	// Projections is what a rebuild puts right: tables that are not the fold of the entries. It is not looked for in a damaged
-	// journal.
-	Projections []Problem `json:"projections"`
-}
-
-// Err is nil for a journal that is whole, and else a *[DamagedError] with the first problem.
-func (r *Report) Err(path string) error {
-	for _, list := range [][]Problem{r.Damage, r.Projections} {
-		if len(list) > 0 {
-			return &DamagedError{Path: path, Seq: list[0].Seq, Why: list[0].What}
-		}
-	}
-	return nil
-}
+// The forms of a report, the same for every store.
+type (
+	Problem = ssot.Problem
+	Report  = ssot.Report
+)
 
 // Verify reads the whole journal: every hash is computed again, every body is decoded and folded, both indexes are compared with
 // the entries and the projections with the fold. It finds any changed byte, removed entry or swapped pair. What it cannot know is
@@ -88,16 +62,10 @@ type verifier struct {
 	keys map[amp.TaskID]int64
 }
 
-func (v *verifier) damage(seq uint64, what string) {
-	if len(v.report.Damage) < maxProblems {
-		v.report.Damage = append(v.report.Damage, Problem{Seq: seq, What: what})
-	}
-}
+func (v *verifier) damage(seq uint64, what string) { v.report.Damaged(seq, what) }
 
 func (v *verifier) stale(seq uint64, format string, args ...any) {
-	if len(v.report.Projections) < maxProblems {
-		v.report.Projections = append(v.report.Projections, Problem{Seq: seq, What: fmt.Sprintf(format, args...)})
-	}
+	v.report.Stale(seq, format, args...)
 }
 
 func (v *verifier) run(ctx context.Context, progress func(done, total uint64)) error {

@@ -9,6 +9,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/projection"
 )
 
 // taskRow is a row of the task table.
@@ -21,7 +22,7 @@ type taskRow struct {
 func rowOf(t *amp.Task) taskRow {
 	return taskRow{
 		key: int64(t.Key), lastSeq: int64(t.LastSeq), id: string(t.ID), status: string(t.Status), title: t.Title,
-		state: taskState(t),
+		state: projection.Task(t),
 	}
 }
 
@@ -89,20 +90,20 @@ func (v *verifier) moment(ctx context.Context, suspects map[amp.TaskID]bool) (er
 		return nil
 	case err != nil:
 		return err
-	case fold != foldVersion():
+	case fold != projection.Version():
 		v.stale(0, "another version of the program made the projections")
 		return nil
 	case uint64(seq) > v.head.Seq:
 		v.damage(v.head.Seq+1, fmt.Sprintf("it is missing: the projections were made from %d entries, %d are there", seq, v.head.Seq))
 		return nil
-	case state != boardState(v.board):
+	case state != projection.Board(v.board):
 		v.stale(v.head.Seq, "the board is not the fold of the entries")
 	}
 	var usage string
 	if err := tx.QueryRowContext(ctx, selectUsage).Scan(&usage); err != nil {
 		return err
 	}
-	if usage != usageState(v.board) {
+	if usage != projection.Usage(v.board) {
 		v.stale(v.head.Seq, "the usage of the agents is not the fold of the entries")
 	}
 	for id := range suspects {

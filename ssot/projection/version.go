@@ -1,4 +1,5 @@
-package sqlite
+// Package projection is the stored form of the fold, the same in every store: the texts of the rows beside the entries.
+package projection
 
 import (
 	"hash/fnv"
@@ -14,9 +15,9 @@ import (
 // the projections change.
 const foldLogic = 3
 
-// foldVersion is what the projections were made by: foldLogic and the fields of a board. With another one in the file they are
-// rebuilt when it is opened for writing.
-var foldVersion = sync.OnceValue(func() int64 {
+// Version is what projections are made by: foldLogic and the fields of a board. With another one in a store they are rebuilt when
+// it is opened for writing.
+var Version = sync.OnceValue(func() int64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, strconv.Itoa(foldLogic)) // a hash takes everything
 	describe(h, reflect.TypeFor[amp.Board](), map[reflect.Type]bool{})

@@ -1,0 +1,138 @@
+// Package group is the queue in front of the one writer of a store: appends that wait together are stored together, in one
+// transaction and with one sync of the disk.
+package group
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+const (
+	// Len is how many appends wait at most.
+	Len = 4096
+	// Batch is how many records are stored together, unless one append alone has more.
+	Batch = 512
+	// BusyAfter is how long an append waits for a place in the queue.
+	BusyAfter = 2 * time.Second
+)
+
+// The states of a request.
+const (
+	queued int32 = iota
+	claimed
+	abandoned
+)
+
+// Request is one append, or one task that needs the writer for itself.
+type Request struct {
+	Records []amp.Record
+	// Judged is what the judge of the records had seen, nil for records that were not judged.
+	Judged *ssot.Judged
+	// Alone, if not nil, is run in place of an append.
+	Alone func() error
+	// Out and Err are the answer. The writer may set Err for this request alone.
+	Out []ssot.Appended
+	Err error
+
+	state atomic.Int32
+	done  chan struct{}
+}
+
+func (r *Request) claim() bool { return r.state.CompareAndSwap(queued, claimed) }
+
+// Queue is what waits for the writer.
+type Queue struct{ c chan *Request }
+
+// NewQueue is an empty queue.
+func NewQueue() *Queue { return &Queue{c: make(chan *Request, Len)} }
+
+// Do queues a request and waits for its answer. It fails with [ssot.ErrBusy] when the queue stays full for [BusyAfter]. A context
+// that ends while the request waits takes it back; once the writer has it, its fate is waited for.
+func (q *Queue) Do(ctx context.Context, r *Request) error {
+	r.done = make(chan struct{})
+	if err := q.put(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(queued, abandoned) {
+			return ctx.Err()
+		}
+		<-r.done
+	}
+	return r.Err
+}
+
+func (q *Queue) put(ctx context.Context, r *Request) error {
+	select {
+	case q.c <- r:
+		return nil
+	default:
+	}
+	full := time.NewTimer(BusyAfter)
+	defer full.Stop()
+	select {
+	case q.c <- r:
+		return nil
+	case <-full.C:
+		return fmt.Errorf("%w: %d appends wait for the disk", ssot.ErrBusy, Len)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends the queue: Serve returns after what waits. Nobody may queue any more.
+func (q *Queue) Close() { close(q.c) }
+
+// Serve hands out what waits until the queue is closed. store stores the appends of a batch and sets their Out, and with an error
+// stored none of them; it may set the Err of single ones.
+func (q *Queue) Serve(store func(batch []*Request) error, alone func(f func() error) error) {
+	batch := make([]*Request, 0, Batch)
+	for r := range q.c {
+		batch, n := batch[:0], 0
+		var single *Request
+		for more := true; more; {
+			switch {
+			case !r.claim():
+			case r.Alone != nil:
+				single = r
+			default:
+				batch, n = append(batch, r), n+len(r.Records)
+			}
+			if more = single == nil && n < Batch; more {
+				select {
+				case r, more = <-q.c:
+				default:
+					more = false
+				}
+			}
+		}
+		answer(batch, store)
+		if single != nil {
+			single.Err = alone(single.Alone)
+			close(single.done)
+		}
+	}
+}
+
+func answer(batch []*Request, store func([]*Request) error) {
+	if len(batch) == 0 {
+		return
+	}
+	err := store(batch)
+	for _, r := range batch {
+		if err != nil {
+			r.Err = err
+		}
+		if r.Err != nil {
+			r.Out = nil
+		}
+		close(r.done)
+	}
+}
