@@ -77,7 +77,9 @@ type CoordinatorState struct {
 	Version string `json:"version"`
 	Home    string `json:"home"`
 	// Log is the file of the coordinator's own log, empty when it has none.
-	Log     string    `json:"log,omitzero"`
+	Log string `json:"log,omitzero"`
+	// Listen is the address of the client API over TCP, empty when it is served on the socket only.
+	Listen  string    `json:"listen,omitzero"`
 	Started time.Time `json:"started"`
 	// Turns is how many agents run now, Slots how many may.
 	Turns   int  `json:"turns"`

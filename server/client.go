@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,29 +21,109 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Client is a coordinator reached through its socket. It is safe for concurrent use and holds no connection that it does not
+// Client is a coordinator reached through its socket, or over TCP. It is safe for concurrent use and holds no connection that it does not
 // need; there is nothing to close.
 type Client struct {
 	// Patience is how long Follow keeps trying to reach a coordinator that went away, counted anew after each entry; 0 means 15 s,
 	// and a negative one that Follow returns as soon as the stream breaks, for a caller who shows that and tries again itself.
 	Patience  time.Duration
 	home      string
+	base      string // what the path of a request is put behind
+	token     string
 	known     Sentinels
 	transport *http.Transport
 }
+
+// local stands for the socket where HTTP wants an address.
+const local = "http://arbiter"
 
 var _ Coordinator = (*Client)(nil)
 
 // NewClient returns a client of the coordinator of the data directory home. It does not connect: each request finds the socket
 // anew, so a client survives a restart of the coordinator.
 func NewClient(home string, known Sentinels) *Client {
-	c := &Client{home: home, known: known}
+	c := &Client{home: home, base: local, known: known}
 	c.transport = &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, home) },
 		MaxIdleConns:    4,
 		IdleConnTimeout: 30 * time.Second,
 	}
 	return c
+}
+
+// NewRemote returns a client of the coordinator at address, as https://host:port, with the token of a person or an agent. Without
+// TLS it speaks to this machine only: a token that crosses a network in the clear is everybody's. It does not connect.
+func NewRemote(address, token string, known Sentinels) (*Client, error) {
+	u, err := url.Parse(strings.TrimRight(address, "/"))
+	switch {
+	case err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
+		return nil, badRequest("%q is no address of a coordinator; write it as https://host:7700", clip(address, 200))
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return nil, &Error{
+			Code: "request", What: "the token would cross the network in the clear", Means: "Nothing was sent.",
+			Next: "Use https://" + u.Host + "; the coordinator needs tls_cert and tls_key under [listen].",
+		}
+	}
+	return &Client{
+		base: u.Scheme + "://" + u.Host, token: token, known: known,
+		transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, MaxIdleConns: 4, IdleConnTimeout: 20 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				d := net.Dialer{Timeout: 10 * time.Second}
+				c, err := d.DialContext(ctx, network, addr)
+				if err != nil {
+					return nil, &dialError{err}
+				}
+				return c, nil
+			},
+		},
+	}, nil
+}
+
+// Remote is the address of a coordinator that is reached over TCP, "" of one that is reached through its socket.
+func (c *Client) Remote() string {
+	if c.base == local {
+		return ""
+	}
+	return c.base
+}
+
+// UnreachedError says that nothing answers at the address of a coordinator elsewhere: nothing was asked.
+type UnreachedError struct {
+	URL string
+	Err error
+}
+
+// Error names the address and the cause.
+func (e *UnreachedError) Error() string {
+	return fmt.Sprintf("no coordinator is reached at %s: %v", e.URL, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *UnreachedError) Unwrap() error { return e.Err }
+
+// Me is who the coordinator takes this client for.
+func (c *Client) Me(ctx context.Context) (m Me, err error) {
+	err = c.do(ctx, http.MethodGet, "/v1/me", nil, &m)
+	return m, err
+}
+
+// Tokens lists the tokens, NewToken makes one, RevokeToken ends them by id or name; on the socket only.
+func (c *Client) Tokens(ctx context.Context) (all []Token, err error) {
+	err = c.do(ctx, http.MethodGet, "/v1/tokens", nil, &all)
+	return all, err
+}
+
+// NewToken makes a token. Its secret is in the answer and nowhere else.
+func (c *Client) NewToken(ctx context.Context, n NewToken) (made MadeToken, err error) {
+	err = c.post(ctx, "/v1/tokens", n, &made)
+	return made, err
+}
+
+// RevokeToken ends a token by its id, or every one of a bearer by name, and returns what it ended.
+func (c *Client) RevokeToken(ctx context.Context, which string) (ended []Token, err error) {
+	err = c.do(ctx, http.MethodDelete, "/v1/tokens/"+url.PathEscape(which), nil, &ended)
+	return ended, err
 }
 
 // dialError is a connection that was never made: nothing was asked.
@@ -147,9 +229,12 @@ func (b *answerBody) Read(p []byte) (int, error) {
 
 // open sends a request and returns the answer, whose body the caller closes, or the error that the coordinator answered with.
 func (c *Client) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://arbiter"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("ask the coordinator: %w", err)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	res, err := c.transport.RoundTrip(req)
 	if err != nil {
@@ -175,10 +260,16 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if e, ok := errors.AsType[*dialError](err); ok {
+		if c.base != local {
+			return &UnreachedError{URL: c.base, Err: e.err}
+		}
 		if errors.Is(e, fs.ErrNotExist) || errors.Is(e, syscall.ECONNREFUSED) {
 			return fmt.Errorf("%w for %s", ErrNotRunning, c.home)
 		}
 		return e
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return &UnreachedError{URL: c.base, Err: err}
 	}
 	return fmt.Errorf("%w: %w", ErrBroken, err)
 }

@@ -76,6 +76,9 @@ func passing(err error) bool {
 	if errors.Is(err, ErrNotRunning) || errors.Is(err, ErrShuttingDown) || errors.Is(err, ErrBroken) {
 		return true
 	}
+	if _, unreached := errors.AsType[*UnreachedError](err); unreached {
+		return true
+	}
 	_, broken := errors.AsType[*brokenError](err)
 	return broken
 }

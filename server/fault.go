@@ -11,7 +11,7 @@ import (
 
 // Error is a failure of the other side that has no type of its own, or of the request itself.
 type Error struct {
-	// Code is a stable word: request, forbidden, too_large, not_found, canceled, unavailable, internal.
+	// Code is a stable word: request, unauthorized, forbidden, limited, too_large, not_found, canceled, unavailable, internal.
 	Code string
 	// What happened, what it means and what to do; the last two may be empty.
 	What, Means, Next string
@@ -96,8 +96,12 @@ func statusOf(code string) int {
 	switch code {
 	case "request":
 		return http.StatusBadRequest
+	case "unauthorized":
+		return http.StatusUnauthorized
 	case "forbidden":
 		return http.StatusForbidden
+	case "limited":
+		return http.StatusTooManyRequests
 	case "too_large":
 		return http.StatusRequestEntityTooLarge
 	case "not_found":

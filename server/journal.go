@@ -16,7 +16,7 @@ import (
 
 // journal streams entries as server-sent events. A client that stops reading stops the follower behind it and nobody else; one
 // that leaves a batch unread for too long is cut off and resumes by seq.
-func (s *Server) journal(streams context.Context, w http.ResponseWriter, r *http.Request) {
+func (s *Server) journal(w http.ResponseWriter, r *http.Request) {
 	after, err := position(r)
 	if err != nil {
 		s.fail(w, err)
@@ -24,7 +24,6 @@ func (s *Server) journal(streams context.Context, w http.ResponseWriter, r *http
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(streams, cancel)()
 
 	batches, followed := make(chan []amp.Entry), make(chan error, 1) // one send, which must not wait for a handler that left
 	go func() {
@@ -39,7 +38,7 @@ func (s *Server) journal(streams context.Context, w http.ResponseWriter, r *http
 	}()
 	out := &events{w: w, rc: http.NewResponseController(w)}
 	if err = out.begin(); err == nil {
-		err = s.stream(out, batches, followed)
+		err = s.stream(out, peerOf(r.Context()), batches, followed)
 	}
 	cancel()
 	if err == nil {
@@ -50,7 +49,7 @@ func (s *Server) journal(streams context.Context, w http.ResponseWriter, r *http
 }
 
 // stream writes until following ends, which gives nil, or writing fails.
-func (s *Server) stream(out *events, batches <-chan []amp.Entry, followed <-chan error) error {
+func (s *Server) stream(out *events, p peer, batches <-chan []amp.Entry, followed <-chan error) error {
 	tick := time.NewTicker(s.cfg.Heartbeat)
 	defer tick.Stop()
 	for {
@@ -60,6 +59,9 @@ func (s *Server) stream(out *events, batches <-chan []amp.Entry, followed <-chan
 				return err
 			}
 		case <-tick.C:
+			if p.remote() && !s.cfg.Tokens.valid(p.token, time.Now()) {
+				return errEnded
+			}
 			if err := out.comment("alive"); err != nil {
 				return err
 			}
@@ -72,6 +74,9 @@ func (s *Server) stream(out *events, batches <-chan []amp.Entry, followed <-chan
 		}
 	}
 }
+
+// errEnded ends the streams of a token that was revoked or has expired.
+var errEnded = errors.New("the token is not valid any more")
 
 // position is the seq after which the client wants to read. Last-Event-ID, which a reconnecting reader sets by itself, wins.
 func position(r *http.Request) (uint64, error) {

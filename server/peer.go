@@ -8,13 +8,21 @@ import (
 	"strconv"
 )
 
-// peer is who is at the other end of a connection, as the kernel says. known is false where it cannot tell.
+// peer is who asks: at the other end of a socket as the kernel says, over TCP as the token says. known is false where nobody can
+// tell.
 type peer struct {
 	known bool
 	uid   int
 	pid   int
 	name  string
+	// addr is where a peer over TCP comes from, scope what its token allows; both are "" on a socket.
+	addr  string
+	scope Scope
+	token string
 }
+
+// remote reports whether the peer came over TCP.
+func (p peer) remote() bool { return p.addr != "" }
 
 type peerKey struct{}
 
@@ -23,6 +31,9 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	p := peer{}
 	if u, ok := c.(*net.UnixConn); ok {
 		p = credentials(u)
+	}
+	if _, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		p.addr = hostOf(c.RemoteAddr())
 	}
 	if p.known {
 		p.name = userName(p.uid)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"arbiter/amp"
@@ -45,14 +46,28 @@ type Config struct {
 	Marker string
 	// AllowChildren lets processes below this one decide. It is for a program whose children are no agents.
 	AllowChildren bool
-	Logger        *slog.Logger
+	// Listen is the address that the client API has over TCP, for the status; "" is none.
+	Listen string
+	// Tokens let others than the owner of the socket in; nil lets in nobody over TCP.
+	Tokens *Tokens
+	// Hosts reports by which names a request over TCP may call this coordinator; nil takes every name.
+	Hosts func(host string) bool
+	// Note writes down that a token was made or revoked; nil keeps no note.
+	Note func(ctx context.Context, by string, a amp.Access) error
+	// Routes are served beside the client API's own.
+	Routes []Route
+	Logger *slog.Logger
 	// NewID gives each request its id; nil means UUIDv7.
 	NewID func() string
 }
 
 // Server serves one coordinator.
 type Server struct {
-	cfg Config
+	cfg                Config
+	addresses, bearers *rates
+
+	mu      sync.Mutex
+	streams map[string]int // by token
 }
 
 // New returns a server that does nothing until Serve.
@@ -66,7 +81,10 @@ func New(cfg Config) *Server {
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
-	return &Server{cfg: cfg}
+	return &Server{
+		cfg: cfg, streams: map[string]int{},
+		addresses: newRates(addressRate, addressBurst), bearers: newRates(tokenRate, tokenBurst),
+	}
 }
 
 // Serve answers on l until ctx ends, then lets requests under way finish for up to five seconds, ends streams at once, and
@@ -109,15 +127,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // handler routes requests; streams ends when the server stops.
 func (s *Server) handler(streams context.Context) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/commands", s.answer(s.command))
-	mux.Handle("POST /v1/messages", s.answer(s.message))
-	mux.Handle("POST /v1/query", s.answer(s.query))
-	mux.Handle("GET /v1/status", s.answer(s.status))
-	mux.Handle("POST /v1/shutdown", s.answer(s.shutdown))
-	mux.HandleFunc("GET /v1/journal", func(w http.ResponseWriter, r *http.Request) { s.journal(streams, w, r) })
+	for _, rt := range s.routes() {
+		mux.Handle(rt.Method+" "+rt.Path, s.guarded(streams, &rt))
+	}
 	mux.Handle("/", s.answer(func(r *http.Request) (any, error) {
 		return nil, &Error{
-			Code: "not_found", What: fmt.Sprintf("%s %s is no part of the client API", r.Method, r.URL.Path),
+			Code: "not_found", What: fmt.Sprintf("%s %s is no part of the client API", clip(r.Method, 20), clip(r.URL.Path, 200)),
 			Means: "Nothing was done.", Next: "Use a client of the same version as the coordinator.",
 		}
 	}))
@@ -131,12 +146,20 @@ func (s *Server) identified(next http.Handler) http.Handler {
 		w.Header().Set("X-Request-Id", id)
 		begin := time.Now()
 		p := peerOf(r.Context())
-		if !p.admitted() {
+		if p.remote() {
+			var err error
+			if p, err = s.admit(w, r, p); err != nil {
+				s.fail(w, err)
+				s.cfg.Logger.Debug("refused", "request", id, "method", r.Method, "path", r.URL.Path, "addr", p.addr, "err", err)
+				return
+			}
+			r = r.WithContext(context.WithValue(r.Context(), peerKey{}, p))
+		} else if !p.admitted() {
 			s.fail(w, &Error{Code: "forbidden", What: p.name + " may not use this coordinator", Means: "It belongs to another user."})
 			return
 		}
 		next.ServeHTTP(w, r)
-		s.cfg.Logger.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "peer", p.name, "pid", p.pid,
+		s.cfg.Logger.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "peer", p.name, "pid", p.pid, "addr", p.addr,
 			"dur", time.Since(begin))
 	})
 }
@@ -157,6 +180,7 @@ func (s *Server) answer(f func(*http.Request) (any, error)) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		s.hurry(w)
 		if _, err := w.Write(data); err != nil {
 			s.cfg.Logger.Debug("the client went away", "request", w.Header().Get("X-Request-Id"), "err", err)
 		}
@@ -166,12 +190,20 @@ func (s *Server) answer(f func(*http.Request) (any, error)) http.Handler {
 	})
 }
 
+// hurry cuts off who does not read an answer.
+func (s *Server) hurry(w http.ResponseWriter) {
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(requestTime)); err != nil {
+		s.cfg.Logger.Debug("an answer has no deadline", "err", err)
+	}
+}
+
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	f, status := newFault(err, s.cfg.Sentinels)
 	if status == http.StatusInternalServerError {
 		s.cfg.Logger.Error("request failed", "request", w.Header().Get("X-Request-Id"), "err", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	s.hurry(w)
 	w.WriteHeader(status)
 	if data, err := json.Marshal(&f); err == nil {
 		_, _ = w.Write(data) // the client went away: there is nobody to tell
@@ -201,8 +233,8 @@ func (s *Server) command(r *http.Request) (any, error) {
 
 // person refuses agents, processes that the coordinator started, what only a person may do.
 func (s *Server) person(p peer, what string) error {
-	if !p.known || !s.agent(p.pid) {
-		return nil
+	if p.remote() || !p.known || !s.agent(p.pid) {
+		return nil // who came over TCP was judged by the token
 	}
 	return &Error{
 		Code: "forbidden", What: fmt.Sprintf("process %d may not %s: the coordinator started it", p.pid, what),
@@ -238,6 +270,18 @@ func (s *Server) message(r *http.Request) (any, error) {
 		}
 	}
 	p := peerOf(r.Context())
+	if role := p.scope.role(); role != "" {
+		if in.As != "" && in.As != role {
+			return nil, &Error{
+				Code: "forbidden", What: fmt.Sprintf("a token with the role %s may not speak for the %s", p.scope, clip(string(in.As), 40)),
+				Means: "Nothing was done.", Next: "Leave out as, or use a token of that role.",
+			}
+		}
+		in.As, in.Actor = role, p.name
+	}
+	if p.remote() {
+		in.Source = "tcp"
+	}
 	switch in.As {
 	case amp.Coordinator, amp.Executor, amp.Reviewer:
 	case amp.Admin: // only to acknowledge: a message from admin is refused by the protocol on every channel
@@ -261,6 +305,11 @@ func (s *Server) query(r *http.Request) (any, error) {
 	if err := readJSON(r, &q); err != nil {
 		return nil, err
 	}
+	if q.Kind == amp.QueryLog { // what agents and the coordinator print is for people
+		if err := allowed(peerOf(r.Context()), People, "logs"); err != nil {
+			return nil, err
+		}
+	}
 	return s.cfg.Coordinator.Query(r.Context(), q)
 }
 
@@ -272,6 +321,7 @@ func (s *Server) status(r *http.Request) (any, error) {
 	if page.Status == nil {
 		return nil, errors.New("the coordinator says nothing of itself")
 	}
+	page.Status.Listen = s.cfg.Listen
 	return page.Status, nil
 }
 
@@ -279,9 +329,7 @@ func (s *Server) shutdown(r *http.Request) (any, error) {
 	if err := s.person(peerOf(r.Context()), "end the coordinator"); err != nil {
 		return nil, err
 	}
-	return struct {
-		PID int `json:"pid"`
-	}{os.Getpid()}, nil
+	return Ended{os.Getpid()}, nil
 }
 
 func readJSON(r *http.Request, v any) error {

@@ -27,6 +27,13 @@ const (
 
 // attach returns a client of the coordinator of this data directory, which it starts in the background when none runs.
 func (a *app) attach(ctx context.Context) (*server.Client, error) {
+	if a.url() != "" {
+		c, err := a.client()
+		if err == nil {
+			_, err = a.running(ctx, c)
+		}
+		return c, err
+	}
 	home, err := a.makeHome()
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ type config struct {
 	Permissions []permissionConfig `toml:"permissions"`
 	Repo        repoConfig         `toml:"repo"`
 	TUI         tuiConfig          `toml:"tui"`
+	Listen      listenConfig       `toml:"listen"`
 }
 
 // agentConfig is one agent.
@@ -281,6 +282,7 @@ func (c *config) validate() error {
 		errs = append(errs, err)
 	}
 	c.TUI.validate(bad)
+	c.Listen.validate(bad)
 	return errors.Join(errs...)
 }
 

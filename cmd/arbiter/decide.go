@@ -62,11 +62,11 @@ type desk struct {
 // deskFor attaches to the coordinator and looks at the board. Before one is started for it, the journal is asked whether what the
 // person named is there at all.
 func (a *app) deskFor(ctx context.Context, named func(*amp.Board) error) (*desk, error) {
-	home, err := a.home()
+	c, err := a.client()
 	if err != nil {
 		return nil, err
 	}
-	running, err := a.running(ctx, server.NewClient(home, sentinels))
+	running, err := a.running(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +82,7 @@ func (a *app) deskFor(ctx context.Context, named func(*amp.Board) error) (*desk,
 			return nil, err
 		}
 	}
-	c, err := a.attach(ctx)
-	if err != nil {
+	if c, err = a.attach(ctx); err != nil {
 		return nil, err
 	}
 	b, err := board(ctx, c)
@@ -105,7 +104,11 @@ func (a *app) open(ctx context.Context, task string, name amp.CommandName) (k *d
 	if err := t.Allows(name); err != nil {
 		return k, t, err
 	}
-	if te, ok := errors.AsType[*amp.TransitionError](t.AllowsBy(name, osUser())); ok {
+	me, err := a.admin(ctx)
+	if err != nil {
+		return k, t, err
+	}
+	if te, ok := errors.AsType[*amp.TransitionError](t.AllowsBy(name, me)); ok {
 		return k, t, &amp.RefusedError{What: string(name), Problems: []amp.Problem{{Rule: "policy", Field: "by", Message: te.Why}}, Next: otherAdmin(t)}
 	}
 	return k, t, nil

@@ -43,6 +43,9 @@ func entryLine(e *amp.Entry) string {
 	case amp.KindChain:
 		return bodyLine(e, chainLine)
 	case amp.KindBus:
+		if b, err := amp.DecodeBody[amp.Access](e); err == nil && b.Token != "" {
+			return fmt.Sprintf("%s %s: %s as %s%s", b.Event, b.Token, b.Name, b.Role, until(b.Expires))
+		}
 	}
 	return fmt.Sprintf("%d bytes", len(e.Body))
 }

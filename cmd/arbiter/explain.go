@@ -194,6 +194,11 @@ func explainStore(err error, e *explanation) bool {
 }
 
 func explainCoordinator(err error, e *explanation) bool {
+	if x, ok := errors.AsType[*server.UnreachedError](err); ok {
+		e.Means = "Nothing was asked; its journal is safe."
+		e.Next = "See that " + x.URL + " is its address, that it runs, and that [listen] there names it. SSL_CERT_FILE names a certificate authority of your own."
+		return true
+	}
 	switch {
 	case errors.Is(err, server.ErrNotRunning):
 		e.Means, e.Next = "Agents do not run without it; the journal is safe.", "Start it: arbiter up"
@@ -208,7 +213,7 @@ func explainCoordinator(err error, e *explanation) bool {
 		}
 		e.Means, e.Next = x.Means, x.Next
 		switch x.Code {
-		case "forbidden":
+		case "forbidden", "unauthorized":
 			e.Code = exitRefused
 		case "internal":
 			e.Means = "The coordinator failed at it."

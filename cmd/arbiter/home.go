@@ -11,8 +11,11 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// home is the data directory, absolute; it need not exist.
+// home is the data directory, absolute; it need not exist. Of a coordinator elsewhere there is none here.
 func (a *app) home() (string, error) {
+	if err := a.elsewhere(); err != nil {
+		return "", err
+	}
 	dir := a.homeFlag
 	if dir == "" {
 		dir = os.Getenv("ARBITER_HOME")

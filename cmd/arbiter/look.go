@@ -20,11 +20,12 @@ type look struct {
 
 // newLook returns a reader of the data directory. The caller closes it.
 func (a *app) newLook() (*look, error) {
-	home, err := a.home()
-	if err != nil {
-		return nil, err
+	c, err := a.client()
+	if err != nil || c.Remote() != "" {
+		return &look{home: a.url(), client: c}, err
 	}
-	return &look{home: home, client: server.NewClient(home, sentinels)}, nil
+	home, err := a.home()
+	return &look{home: home, client: c}, err
 }
 
 // Query answers a question. Without a coordinator, board and entries are read from the journal; the rest needs one.

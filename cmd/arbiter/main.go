@@ -59,6 +59,7 @@ type app struct {
 	stdoutErr error
 
 	homeFlag, configFlag string
+	urlFlag, tokenFlag   string
 	sets                 []string
 	json                 bool
 	screen               screen
@@ -99,13 +100,14 @@ func newRoot(a *app) *cobra.Command {
 	pf.StringVar(&a.configFlag, "config", "", "configuration file (default $ARBITER_CONFIG, else $XDG_CONFIG_HOME/arbiter/config.toml)")
 	pf.StringArrayVar(&a.sets, "set", nil, "override one configuration key, as policy.slots=2; may be repeated")
 	pf.BoolVar(&a.json, "json", false, "print JSON")
+	remoteFlags(root, a)
 	screenFlags(root, a)
 	part(root, "Tasks:", newTask(a), newPlan(a), newEscalation(a), newMemory(a))
 	part(
 		root, "Decisions about a task:", newAccept(a), newAnswer(a), newDeliver(a), newNote(a), newOverride(a), newRaiseLimit(a), newReassign(a),
 		newRedispatch(a), newResume(a), newRollback(a), newSplit(a), newTerminate(a), newUnlock(a), newWithdraw(a),
 	)
-	part(root, "Coordinator:", newStatus(a), newUp(a), newDown(a), newServe(a), newStopAll(a), newThaw(a), newInit(a), newDoctor(a), newDemo(a))
+	part(root, "Coordinator:", newStatus(a), newUp(a), newDown(a), newServe(a), newStopAll(a), newThaw(a), newToken(a), newInit(a), newDoctor(a), newDemo(a))
 	part(root, "Journal and protocol:", newJournal(a), newWhy(a), newMessage(a), newValidate(a), newParse(a), newSchema(a), newMCP(a))
 	root.AddCommand(newDemoAgent(a))
 	a.completeTasks(root)

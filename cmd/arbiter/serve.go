@@ -70,13 +70,29 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if err != nil {
 		return err
 	}
+	tcp, hosts, err := cfg.Listen.open(ctx, filepath.Dir(file))
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	api := server.New(server.Config{Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger})
+	address := ""
+	if tcp != nil {
+		address = tcp.Addr().String()
+	}
+	api := server.New(server.Config{
+		Listen:      address,
+		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger,
+		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess,
+	})
 	logger.Info("the coordinator runs", "home", home, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return coord.Run(ctx) })
 	g.Go(func() error { return api.Serve(ctx, l) })
+	if tcp != nil {
+		logger.Info("the client API listens", "tcp", address, "tls", cfg.Listen.TLSCert != "")
+		g.Go(func() error { return api.Serve(ctx, tcp) })
+	}
 	g.Go(func() error { audit.Run(ctx, home, follower(coord), logger); return nil })
 	g.Go(func() error { keeper.run(ctx); return nil })
 	err = g.Wait()

@@ -58,6 +58,9 @@ func (a *app) status(ctx context.Context) error {
 		switch {
 		case err == nil:
 			r.Running, r.Coordinator = true, &state
+			if l.client.Remote() != "" {
+				r.Home, r.Log = state.Home, state.Log
+			}
 		case !errors.Is(err, server.ErrNotRunning):
 			return err
 		}
@@ -100,6 +103,9 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 	}
 	if s := r.Stopped; s != nil {
 		t.add("stopped", fmt.Sprintf("by %s %s ago: %s; arbiter thaw goes on", s.By, ago(s.At, now), s.Why))
+	}
+	if c := r.Coordinator; c != nil && c.Listen != "" {
+		t.add("listens", c.Listen)
 	}
 	t.add("data", r.Home)
 	t.add("log", r.Log)

@@ -53,7 +53,13 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	home, err := a.home()
+	home := a.url() // whose screens these are
+	if home == "" {
+		if home, err = a.home(); err != nil {
+			return err
+		}
+	}
+	admin, err := a.admin(c.Context())
 	if err != nil {
 		return err
 	}
@@ -71,7 +77,7 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	}
 	client.Patience = -1 // the screens show that the connection broke, and try again themselves
 	screens := tui.Config{
-		Session: client, Admin: osUser(), ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
+		Session: client, Admin: admin, ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
 		Signs: cfg.TUI.signs(), Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
 		Repo: repoHere(), Prepare: a.prepareOnScreen,
 		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,

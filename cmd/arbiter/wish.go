@@ -83,11 +83,7 @@ func (a *app) taskNew(c *cobra.Command, n *taskNew, text string) error {
 	} else if wish.Text == "" {
 		return usage("the wish is empty")
 	}
-	repo, err := n.repository(plan)
-	if err != nil {
-		return err
-	}
-	if err := a.inspect(c, wish, repo); err != nil {
+	if err := a.place(c, n, wish, plan); err != nil {
 		return err
 	}
 	if plan != nil {
@@ -139,6 +135,24 @@ func (n *taskNew) mergePlan(p *amp.Plan, w *amp.Wish) {
 		w.Budget = p.Budget
 	}
 	p.Budget = w.Budget
+}
+
+// place finds the repository of a wish and looks at it. One on another machine is looked at there, when the wish arrives.
+func (a *app) place(c *cobra.Command, n *taskNew, w *amp.Wish, p *amp.Plan) error {
+	if a.url() != "" {
+		if w.Repo = n.repo; w.Repo == "" && p != nil {
+			w.Repo = p.Repo
+		}
+		if !filepath.IsAbs(w.Repo) {
+			return usage("--repo is needed").then("Name the repository's full path on the coordinator's machine.")
+		}
+		return nil
+	}
+	repo, err := n.repository(p)
+	if err != nil {
+		return err
+	}
+	return a.inspect(c, w, repo)
 }
 
 // repository is the folder that is meant: the flag's, the plan's, or the one of here.
@@ -198,6 +212,9 @@ func (a *app) prepareWish(ctx context.Context, w *amp.Wish, repo string) (amp.Re
 
 // prepareOnScreen is [app.prepareWish] for a wish whose repository was typed: a folder below it will do, and ~ is the person's home.
 func (a *app) prepareOnScreen(ctx context.Context, w *amp.Wish) error {
+	if a.url() != "" {
+		return nil // the coordinator's machine has it, and looks at it
+	}
 	dir := w.Repo
 	if rest, ok := strings.CutPrefix(dir, "~"); ok && (rest == "" || rest[0] == filepath.Separator) {
 		home, err := os.UserHomeDir()

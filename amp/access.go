@@ -1,0 +1,22 @@
+package amp
+
+import "time"
+
+// AccessEvent is what happened to the right of somebody outside to take part.
+type AccessEvent string
+
+// The events of access.
+const (
+	AccessGranted AccessEvent = "token_created"
+	AccessRevoked AccessEvent = "token_revoked"
+)
+
+// Access is the body of a bus entry that notes who may take part from outside. It never holds a secret, nor a hash of one.
+type Access struct {
+	Event AccessEvent `json:"event"`
+	// Token is the id of the token, Name its bearer, Role what it allows.
+	Token   string     `json:"token"`
+	Name    string     `json:"name"`
+	Role    string     `json:"role"`
+	Expires *time.Time `json:"expires,omitzero"`
+}
