@@ -27,9 +27,9 @@ var allowed = map[string][]string{
 	// The tools of all adapters import no adapter.
 	"providers/sandbox":   {"amp"},
 	"providers/sacp":      {"amp"},
-	"providers/program":   {"amp", "providers", "providers/sandbox"},
+	"providers/program":   {"amp", "providers", "providers/sandbox", "providers/brief"},
 	"providers/brief":     {"amp", "providers", "providers/sacp"},
-	"providers/agenttest": {"amp", "providers", "providers/sandbox", "providers/modeltest"},
+	"providers/agenttest": {"amp", "providers", "providers/sandbox", "providers/program", "providers/modeltest"},
 	// A model that says what a test wants knows nothing of ours.
 	"providers/modeltest": {},
 	"coordinator":         {"amp", "ssot", "providers"},

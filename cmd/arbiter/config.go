@@ -43,8 +43,8 @@ type agentConfig struct {
 	Program string   `toml:"program"`
 	Mode    string   `toml:"mode"`
 	Argv    []string `toml:"argv"`
-	// MCP hands tools to a program that speaks ACP, by which it may hand in its answer.
-	MCP    bool   `toml:"mcp"`
+	// MCP, unless it is false, hands tools to a program that can start a server of ours, by which it may hand in its answer.
+	MCP    *bool  `toml:"mcp"`
 	Vendor string `toml:"vendor"`
 	// Roles are what it may be; empty allows every role.
 	Roles []string `toml:"roles"`
@@ -318,8 +318,8 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 	case g.Kind == "external" && g.asksModel():
 		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
 	}
-	if g.MCP && g.Kind != "acp" {
-		bad("%s.mcp is for kind = \"acp\"", key)
+	if _, known := makers[g.Kind]; g.MCP != nil && !known && g.Kind != "acp" {
+		bad("%s.mcp is for the kinds codex, claude, gemini and acp", key)
 	}
 	if _, known := makers[g.Kind]; !known && g.Kind != "acp" && (g.Program != "" || g.Mode != "") {
 		bad("%s: program and mode are for the kinds codex, claude, gemini and acp", key)

@@ -136,6 +136,13 @@ func (c *config) programAgent(name string, g agentConfig, configDir string, limi
 	of := program.Config{
 		Name: name, Program: g.programPath(configDir), Model: g.Model, Leash: c.leash(g.service(), configDir), Env: g.Env, Pass: g.Pass, Limits: limits,
 	}
+	if g.MCP == nil || *g.MCP {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this program for agents that are to start it: %w", err)
+		}
+		of.Tools = []string{self, "mcp"}
+	}
 	switch g.Kind {
 	case "codex":
 		return codex.New(codex.Config{Config: of, Mode: codex.Mode(g.Mode)})
@@ -147,13 +154,6 @@ func (c *config) programAgent(name string, g agentConfig, configDir string, limi
 			speaker.Args = g.Argv[1:]
 		} else if speaker.Preset == "" {
 			speaker.Program = ""
-		}
-		if g.MCP {
-			self, err := os.Executable()
-			if err != nil {
-				return nil, fmt.Errorf("find this program for agents that are to start it: %w", err)
-			}
-			speaker.Tools = []string{self, "mcp"}
 		}
 		return acp.New(speaker)
 	}

@@ -14,11 +14,13 @@ import (
 	"arbiter/providers/brief"
 )
 
+// tools is the command of the server, which nothing starts here.
+var tools = []string{"arbiter", "mcp"}
+
 // mcpClient is a client of the tools of a turn.
 func mcpClient(t *testing.T, turn *providers.Turn) *mcp.ClientSession {
 	t.Helper()
-	_, file, _ := strings.Cut(brief.ToolEnv(turn)[2], "=")
-	server, err := mcpServer(turn, file)
+	server, err := mcpServer(turn, brief.ServerOf(turn, tools).Env[2].Value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,26 +80,26 @@ func TestMCP(t *testing.T) {
 		}
 	}
 	var out providers.Outcome
-	if failed := brief.ReadSubmitted(turn, "prose", &out, func(providers.Event) {}); failed == nil {
+	if failed := brief.ReadSubmitted(turn, tools, "prose", &out, func(providers.Event) {}); failed == nil {
 		t.Errorf("what was refused counts: %+v", out)
 	}
 	if text, refused := callTool(t, c, "submit_verdict", goodVerdict); refused {
 		t.Fatalf("a good verdict was refused: %s", text)
 	}
-	if failed := brief.ReadSubmitted(turn, "prose", &out, func(providers.Event) {}); failed != nil || !json.Valid(out.Final) || !strings.Contains(string(out.Final), `"approved"`) {
+	if failed := brief.ReadSubmitted(turn, tools, "prose", &out, func(providers.Event) {}); failed != nil || !json.Valid(out.Final) || !strings.Contains(string(out.Final), `"approved"`) {
 		t.Errorf("ReadSubmitted = %s, %v", out.Final, failed)
 	}
 	if text, refused := callTool(t, c, "ask", `{"question":"Which port?"}`); refused {
 		t.Fatalf("a question was refused: %s", text)
 	}
 	out = providers.Outcome{}
-	if failed := brief.ReadSubmitted(turn, "prose", &out, func(providers.Event) {}); failed != nil || out.Question != "Which port?" || out.Final != nil {
+	if failed := brief.ReadSubmitted(turn, tools, "prose", &out, func(providers.Event) {}); failed != nil || out.Question != "Which port?" || out.Final != nil {
 		t.Errorf("ReadSubmitted = %+v, %v", out, failed)
 	}
 	if err := brief.ForgetSubmitted(turn); err != nil {
 		t.Fatal(err)
 	}
-	if failed := brief.ReadSubmitted(turn, "prose", &out, func(providers.Event) {}); failed == nil {
+	if failed := brief.ReadSubmitted(turn, tools, "prose", &out, func(providers.Event) {}); failed == nil {
 		t.Error("what an earlier turn handed in counts")
 	}
 }

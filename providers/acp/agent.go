@@ -23,9 +23,6 @@ type Config struct {
 	Preset string
 	// Args follow the program when there is no preset.
 	Args []string
-	// Tools, when it is not empty, is the command of an MCP server by whose tools the program may hand in its answer; it is told the turn by
-	// its environment. What is handed in comes before the final text, which counts without it.
-	Tools []string
 }
 
 // Validate reports all problems at once.
@@ -107,7 +104,7 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
 	defer cage.Close()
-	set := a.preset.settle(&setting{model: a.config.Model, url: cage.URL(), home: turn.Home, writes: !program.ReadsOnly(&turn)})
+	set := a.preset.settle(&setting{model: a.config.Model, url: cage.URL(), home: turn.Home, writes: !program.ReadsOnly(&turn), tools: brief.ServerOf(&turn, a.config.Tools)})
 	if err := program.Furnish(&turn, set.files); err != nil {
 		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"os"
 	"strconv"
 	"testing"
 
@@ -13,56 +12,26 @@ import (
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
 	"arbiter/providers/program"
-	"arbiter/providers/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	agenttest.Main(m, func(m *testing.M) { goleak.VerifyTestMain(m) }, &dialect{})
 }
 
+// adapter is a program without a preset, as the suite drives it.
+var adapter = &agenttest.Adapter{
+	Dialect: "acp", New: func(c program.Config) (providers.Agent, error) { return New(Config{Config: c}) },
+	Lacks: map[agenttest.Action]string{
+		agenttest.RefuseMessage: "ACP has no form to refuse a message: the adapter accepts it when it is handed over",
+		agenttest.Escalate:      "ACP has no form for an escalation: a failed answer or a question says it",
+		agenttest.IgnoreStdin:   "ACP says nothing before it has read its prompt",
+	},
+}
+
 // TestConformance: a program that speaks ACP and plays the script of each case.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for name, leash := range map[string]sandbox.Mode{"free": "", "caged": sandbox.Bubblewrap} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if _, err := leash.Works(); err != nil {
-				t.Skipf("NOT TESTED, since %v", err)
-			}
-			agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
-				t.Helper()
-				switch {
-				case script.Has(agenttest.RefuseMessage):
-					t.Skip("ACP has no form to refuse a message: the adapter accepts it when it is handed over")
-				case script.Has(agenttest.Escalate):
-					t.Skip("ACP has no form for an escalation: a failed answer or a question says it")
-				case script.Has(agenttest.IgnoreStdin):
-					t.Skip("ACP says nothing before it has read its prompt")
-				}
-				script.Dialect = "acp"
-				return fake(t, script, leash)
-			})
-		})
-	}
-}
-
-// fake is an agent whose program is this test binary.
-func fake(t *testing.T, script agenttest.Script, leash sandbox.Mode) *Agent {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if script.Missing {
-		self += "-missing"
-	}
-	a, err := New(Config{Config: program.Config{
-		Program: self, Leash: sandbox.Leash{Mode: leash, Model: sandbox.Model{URL: "http://127.0.0.1:9/v1"}}, Env: script.Env(),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	adapter.Conform(t)
 }
 
 // fields is a JSON object.

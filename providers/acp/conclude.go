@@ -3,7 +3,6 @@ package acp
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"arbiter/providers"
 	"arbiter/providers/brief"
@@ -24,25 +23,13 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 		failed = r.judge(end)
 	}
 	if failed == nil {
-		failed = r.read(&out)
+		failed = brief.ReadSubmitted(r.turn, r.agent.config.Tools, r.answer.String(), &out, r.emit)
 	}
 	if failed != nil {
 		failed.Tail, failed.Exit, failed.Usage = end.Tail, end.Exit, out.Usage
 		out.Final, out.Question, out.Text = nil, "", ""
 	}
 	return out, end.Err(failed)
-}
-
-// read takes the answer, from what was handed in or from the final text.
-func (r *run) read(out *providers.Outcome) *providers.TurnError {
-	text := r.answer.String()
-	if len(r.agent.config.Tools) > 0 {
-		return brief.ReadSubmitted(r.turn, text, out, r.emit)
-	}
-	if strings.TrimSpace(text) == "" {
-		return &providers.TurnError{Failure: providers.FailAnswer, Text: "the program ended its turn without an answer"}
-	}
-	return brief.Read(r.turn, text, out)
 }
 
 // spent is what the turn took. What the answers of the model say counts before what the program makes of them.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"arbiter/providers/brief"
 	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
@@ -24,6 +25,8 @@ type preset struct {
 	forgets bool
 	// stays says that it does not end with its standard input.
 	stays bool
+	// settles says that it is told of the server of our tools by its configuration: it would ask before it uses one that a session brings.
+	settles bool
 	// needsModel says that it cannot choose a model by itself.
 	needsModel bool
 	settle     func(s *setting) settled
@@ -35,6 +38,7 @@ type setting struct {
 	url    string // of the model, as the program reaches it
 	home   string
 	writes bool
+	tools  *brief.Server // of the turn, nil without one
 }
 
 // settled is how it is told: files below the home, variables, arguments.
@@ -53,7 +57,7 @@ func Executable(preset string) string { return presets[preset].program }
 var presets = map[string]preset{
 	"opencode": {program: "opencode", args: []string{"acp"}, needsModel: true, settle: opencode},
 	// Loading a session within the minute of its creation erases it.
-	"gemini":           {program: "gemini", args: []string{"--acp"}, header: "x-goog-api-key", forgets: true, settle: gemini},
+	"gemini":           {program: "gemini", args: []string{"--acp"}, header: "x-goog-api-key", forgets: true, settles: true, settle: gemini},
 	"claude-agent-acp": {program: "claude-agent-acp", header: "x-api-key", settle: claude},
 	"codex-acp":        {program: "codex-acp", stays: true, settle: codex},
 	"qwen":             {program: "qwen", args: []string{"--acp"}, mode: "default", needsModel: true, settle: qwen},
@@ -106,7 +110,7 @@ func opencode(s *setting) settled {
 }
 
 func gemini(s *setting) settled {
-	files, env := program.Gemini(s.home, s.url)
+	files, env := program.Gemini(s.home, s.url, s.tools)
 	set := settled{files: files, env: env, args: []string{"--approval-mode", "default"}}
 	if s.model != "" {
 		set.args = append(set.args, "-m", s.model)

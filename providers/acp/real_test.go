@@ -7,7 +7,6 @@ import (
 	"arbiter/providers/agenttest"
 	"arbiter/providers/modeltest"
 	"arbiter/providers/program"
-	"arbiter/providers/sandbox"
 )
 
 // TestReal puts the real programs through the matrix.
@@ -27,16 +26,7 @@ func TestReal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r.AsksAlways, r.CountsAll, r.Record = true, true, record(t, name)
-			r.Agent = func(t *testing.T, path string, leash sandbox.Leash) providers.Agent {
-				t.Helper()
-				a, err := New(Config{Preset: name, Config: program.Config{
-					Program: path, Model: "scripted", Leash: leash, Env: map[string]string{"NO_PROXY": "127.0.0.1"},
-				}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return a
-			}
+			r.New = func(c program.Config) (providers.Agent, error) { return New(Config{Preset: name, Config: c}) }
 			agenttest.Matrix(t, r)
 		})
 	}

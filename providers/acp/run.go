@@ -189,16 +189,15 @@ func (r *run) place(session string) sessionParams {
 	return sessionParams{Session: session, Cwd: r.turn.Dir, Servers: r.servers()}
 }
 
-// servers are the MCP servers that the program is to start: ours, unless the turn has a prompt of its own.
+// servers are the MCP servers that the session brings.
 func (r *run) servers() []server {
-	tools := r.agent.config.Tools
-	if len(tools) == 0 || r.turn.Prompt != nil {
+	ours := brief.ServerOf(r.turn, r.agent.config.Tools)
+	if ours == nil || r.agent.preset.settles {
 		return []server{}
 	}
-	s := server{Name: "arbiter", Command: tools[0], Args: tools[1:], Env: []variable{}}
-	for _, pair := range brief.ToolEnv(r.turn) {
-		name, value, _ := strings.Cut(pair, "=")
-		s.Env = append(s.Env, variable{name, value})
+	s := server{Name: brief.ServerName, Command: ours.Command, Args: ours.Args, Env: []variable{}}
+	for _, v := range ours.Env {
+		s.Env = append(s.Env, variable{v.Name, v.Value})
 	}
 	return []server{s}
 }

@@ -19,7 +19,7 @@ import (
 func play(t *testing.T, change func(*Agent, *providers.Turn), lines ...string) (providers.Outcome, []string, error) {
 	t.Helper()
 	script := agenttest.Script{Dialect: "acp", Steps: []agenttest.Step{{Do: agenttest.WriteOut, Raw: []byte(strings.Join(lines, "\n") + "\n")}, {Do: agenttest.Pause, N: 500}}}
-	a := fake(t, script, "")
+	a := adapter.Fake(t, script, "").(*Agent)
 	dir := t.TempDir()
 	turn := providers.Turn{
 		ID: "run-" + strconv.Itoa(os.Getpid()) + filepath.Base(dir) + strings.ReplaceAll(t.Name(), ":", "-"), Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"),

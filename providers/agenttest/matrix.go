@@ -7,17 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
 	"arbiter/providers/modeltest"
+	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
 
@@ -28,8 +31,8 @@ const RealVar = "ARBITER_REAL_AGENTS"
 type Real struct {
 	// Program is its path below node_modules.
 	Program string
-	// Agent makes an agent of the program at path. The leash names the address of the model, ending in Suffix, and Header carries its key.
-	Agent  func(t *testing.T, path string, leash sandbox.Leash) providers.Agent
+	// New makes an agent. The leash names the address of the model, ending in Suffix, and Header carries its key.
+	New    func(program.Config) (providers.Agent, error)
 	Suffix string
 	Header string
 	// Ask is a call that needs a permission and writes "hi" to the file outside of the turn's folder. A nil one has no form to ask.
@@ -45,8 +48,14 @@ type Real struct {
 	GivesUp, NoReasons bool
 	// Ends are further classes of troubles, by their name: where a program tells less than others, or not each time.
 	Ends map[string]providers.Failure
+	// NoTools says that it gets no tools of ours.
+	NoTools bool
+	// Env is added to the program's environment.
+	Env map[string]string
 	// Record, when it is not nil, is given the raw output of the turns that are kept as transcripts.
 	Record func(name string, raw []byte)
+
+	tools func() []string // the command of the server of our tools
 }
 
 // Path is where the real program is. Without [RealVar] the test is skipped; a program that is absent all the same is an error.
@@ -67,9 +76,10 @@ func Path(t *testing.T, below string) string {
 func Matrix(t *testing.T, r Real) {
 	t.Helper()
 	r.Program = Path(t, r.Program)
+	r.tools = sync.OnceValue(func() []string { return arbiter(t) })
 	for name, test := range map[string]func(*testing.T, *Real){
 		"works and resumes": works, "lost session": lostSession, "only reads": onlyReads, "hangs": hangs, "stopped": stopped, "300 KB": bigTurn,
-		"in a cage": caged, "bad schema": badSchema,
+		"in a cage": caged, "bad schema": badSchema, "hands in": handsIn, "hands in from a cage": handsInCaged,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,6 +131,7 @@ func (r *Real) gives(text string) modeltest.Step {
 // bench is one real program with its scripted model.
 type bench struct {
 	real   *Real
+	tools  bool // it may hand in by our tools
 	agent  providers.Agent
 	model  *modeltest.Server
 	turn   providers.Turn
@@ -146,7 +157,17 @@ func (b *bench) agree(t *testing.T, leash sandbox.Leash) {
 	t.Helper()
 	r := b.real
 	leash.Model.URL = b.model.URL() + r.Suffix
-	b.agent = r.Agent(t, r.Program, leash)
+	config := program.Config{Program: r.Program, Model: "scripted", Leash: leash, Env: map[string]string{"NO_PROXY": "127.0.0.1"}}
+	maps.Copy(config.Env, r.Env)
+	if b.tools {
+		config.Tools = r.tools()
+		config.Leash.ReadOnly = append(config.Leash.ReadOnly, config.Tools[0])
+	}
+	agent, err := r.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.agent = agent
 	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", b.turn.Dir).CombinedOutput(); err != nil {
 		t.Fatalf("git init: %v: %s", err, out)
 	}

@@ -1,29 +1,39 @@
 package agenttest
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
+	"arbiter/providers/sandbox"
 )
 
-// Overhead measures a turn against its program alone. The program plays a script of n lines of progress and a good answer; agent makes an
-// agent of it, prompt is what it reads, in the form of its protocol. The benchmark reports the time of a turn as a multiple of that of the program.
-func Overhead(b *testing.B, script Script, prompt []byte, agent func(Script) (providers.Agent, error)) {
+// Overhead measures a turn against its program alone. The program plays a script of 200 lines of progress and a good answer; prompt is what it
+// reads, in the form of its protocol. The benchmark reports the time of a turn as a multiple of that of the program, free and in a cage.
+func (a *Adapter) Overhead(b *testing.B, prompt string) {
 	b.Helper()
+	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Bubblewrap} {
+		b.Run(string(mode), func(b *testing.B) {
+			if _, err := mode.Works(); err != nil {
+				b.Skipf("NOT MEASURED, since %v", err)
+			}
+			a.overhead(b, mode, prompt)
+		})
+	}
+}
+
+func (a *Adapter) overhead(b *testing.B, mode sandbox.Mode, prompt string) {
+	script := Script{Dialect: a.Dialect}
 	for range 200 {
 		script.Steps = append(script.Steps, Step{Do: Say, Text: "a line of progress"})
 	}
 	script.Steps = append(script.Steps, Step{Do: Answer, Payload: json.RawMessage(`{"a":1}`)})
-	a, err := agent(script)
-	if err != nil {
-		b.Fatal(err)
-	}
+	agent := a.Fake(b, script, mode)
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
@@ -35,7 +45,7 @@ func Overhead(b *testing.B, script Script, prompt []byte, agent func(Script) (pr
 	var alone, whole, first, last time.Duration
 	for b.Loop() {
 		cmd := exec.CommandContext(b.Context(), self)
-		cmd.Stdin = bytes.NewReader(prompt)
+		cmd.Stdin = strings.NewReader(prompt)
 		cmd.Env = os.Environ()
 		for name, value := range script.Env() {
 			cmd.Env = append(cmd.Env, name+"="+value)
@@ -48,7 +58,7 @@ func Overhead(b *testing.B, script Script, prompt []byte, agent func(Script) (pr
 
 		began = time.Now()
 		var heard time.Time
-		_, err := a.Run(b.Context(), turn, func(e providers.Event) {
+		_, err := agent.Run(b.Context(), turn, func(e providers.Event) {
 			if e.Type == providers.EventStarted {
 				first += time.Since(began)
 			}

@@ -3,6 +3,7 @@ package brief
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"arbiter/providers"
 	"arbiter/providers/sacp"
@@ -15,6 +16,9 @@ var guard = sacp.Guard{Sensitive: sacp.Secrets}
 // a Prompt it is the text alone. The error says why there is neither; the object stays in the outcome.
 func Read(turn *providers.Turn, text string, out *providers.Outcome) *providers.TurnError {
 	if turn.Prompt != nil {
+		if strings.TrimSpace(text) == "" {
+			return fail("it ended its turn without an answer")
+		}
 		out.Text = text
 		return nil
 	}
@@ -26,6 +30,8 @@ func Read(turn *providers.Turn, text string, out *providers.Outcome) *providers.
 	}
 	out.Answer = raw
 	switch {
+	case strings.TrimSpace(text) == "":
+		return fail("it ended its turn without an answer, which is no SACP object")
 	case parsed.Stage == sacp.Wrapped:
 		return fail("its answer is no SACP object: %v", parsed.Problems)
 	case answer.Status == sacp.Clarification:

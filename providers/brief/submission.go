@@ -26,18 +26,6 @@ const (
 	Ack           = "ack"
 )
 
-// The variables by which the server of the tools knows for which turn it speaks, and where to write.
-const (
-	TaskVar   = "ARBITER_TASK"
-	RoleVar   = "ARBITER_ROLE"
-	SubmitVar = "ARBITER_SUBMIT"
-)
-
-// ToolEnv is what the server of the tools of a turn is told.
-func ToolEnv(turn *providers.Turn) []string {
-	return []string{TaskVar + "=" + string(turn.Task), RoleVar + "=" + string(turn.Role), SubmitVar + "=" + filepath.Join(turn.Home, submissions)}
-}
-
 // Submission is one call of such a tool. It is a claim like any other.
 type Submission struct {
 	Tool    string          `json:"tool"`
@@ -140,9 +128,13 @@ func (s *Submission) Append(file string) error {
 	return nil
 }
 
-// ReadSubmitted is [Read] for an agent that may have handed something in: the last result, verdict, plan, question or refusal counts before its
-// final text, and escalations are emitted. The agent could write to its home, so a link that leads out of it is nothing.
-func ReadSubmitted(turn *providers.Turn, text string, out *providers.Outcome, emit func(providers.Event)) *providers.TurnError {
+// ReadSubmitted is [Read] for an agent that may have handed something in by the tools of its server, see [ServerOf]: the last result, verdict,
+// plan, question or refusal counts before its final text, and escalations are emitted. The agent could write to its home, so a link that leads
+// out of it is nothing.
+func ReadSubmitted(turn *providers.Turn, tools []string, text string, out *providers.Outcome, emit func(providers.Event)) *providers.TurnError {
+	if len(tools) == 0 {
+		return Read(turn, text, out)
+	}
 	for _, s := range submitted(turn) {
 		w, _ := s.words()
 		switch s.Tool {

@@ -40,7 +40,7 @@ func TestReadSubmitted(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out providers.Outcome
-			failed := ReadSubmitted(turn, "", &out, func(providers.Event) {})
+			failed := ReadSubmitted(turn, []string{"arbiter"}, "", &out, func(providers.Event) {})
 			if (failed != nil) != (tc.fails != "") || failed != nil && failed.Failure != tc.fails || (len(out.Final) > 0) != tc.final {
 				t.Errorf("ReadSubmitted = %s, %v", out.Final, failed)
 			}
@@ -64,7 +64,7 @@ func TestReadSubmitted_link(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out providers.Outcome
-	if failed := ReadSubmitted(turn, "", &out, func(providers.Event) {}); failed == nil || out.Question != "" {
+	if failed := ReadSubmitted(turn, []string{"arbiter"}, "", &out, func(providers.Event) {}); failed == nil || out.Question != "" {
 		t.Errorf("a link was followed: %+v", out)
 	}
 	if err := ForgetSubmitted(turn); err != nil {

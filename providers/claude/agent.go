@@ -66,6 +66,9 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
 	defer cage.Close()
+	if err := brief.ForgetSubmitted(&turn); err != nil {
+		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
+	}
 	r := &run{agent: a, turn: &turn, prompt: prompt, emit: emit, resume: sessionOf(turn.Session)}
 	out, err := r.play(ctx, cage)
 	if r.again {

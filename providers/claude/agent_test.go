@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,56 +12,26 @@ import (
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
 	"arbiter/providers/program"
-	"arbiter/providers/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	agenttest.Main(m, func(m *testing.M) { goleak.VerifyTestMain(m) }, &dialect{})
 }
 
-// TestConformance: a program that speaks claude's protocol and plays the script of each case, free and in a cage.
-func TestConformance(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Bubblewrap} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			if _, err := mode.Works(); err != nil {
-				t.Skipf("NOT TESTED, since %v", err)
-			}
-			agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
-				t.Helper()
-				switch {
-				case script.Has(agenttest.RefuseMessage):
-					t.Skip("claude has no form to refuse a message: the adapter accepts it when claude begins")
-				case script.Has(agenttest.Escalate):
-					t.Skip("claude has no form for an escalation: a failed answer or a question says it")
-				case script.Has(agenttest.IgnoreStdin):
-					t.Skip("claude says nothing before it has read its prompt")
-				}
-				script.Dialect = "claude"
-				return fake(t, script, mode)
-			})
-		})
-	}
+// adapter is claude, as the suite drives it.
+var adapter = &agenttest.Adapter{
+	Dialect: "claude", New: func(c program.Config) (providers.Agent, error) { return New(Config{c}) },
+	Lacks: map[agenttest.Action]string{
+		agenttest.RefuseMessage: "claude has no form to refuse a message: the adapter accepts it when claude begins",
+		agenttest.Escalate:      "claude has no form for an escalation: a failed answer or a question says it",
+		agenttest.IgnoreStdin:   "claude says nothing before it has read its prompt",
+	},
 }
 
-// fake is an agent whose claude is this test binary.
-func fake(t *testing.T, script agenttest.Script, mode sandbox.Mode) *Agent {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if script.Missing {
-		self += "-missing"
-	}
-	a, err := New(Config{program.Config{
-		Program: self, Model: "m", Leash: sandbox.Leash{Mode: mode, Model: sandbox.Model{URL: "http://127.0.0.1:9"}}, Env: script.Env(),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+// TestConformance: a program that speaks claude's protocol and plays the script of each case.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	adapter.Conform(t)
 }
 
 // fields is a JSON object.
@@ -140,7 +109,7 @@ func TestSessionOf(t *testing.T) {
 func TestSpec(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxArgument)
-	r := &run{agent: fake(t, agenttest.Script{}, ""), turn: &providers.Turn{Role: "reviewer"}, prompt: providers.Prompt{System: long, Text: "do", Schema: []byte(long)}}
+	r := &run{agent: adapter.Fake(t, agenttest.Script{}, "").(*Agent), turn: &providers.Turn{Role: "reviewer"}, prompt: providers.Prompt{System: long, Text: "do", Schema: []byte(long)}}
 	args := strings.Join(r.spec("http://u").Argv, " ")
 	if !strings.Contains(args, "--permission-mode dontAsk --tools Read,Grep,Glob") || strings.Contains(args, "xxx") || len(args) > 1000 {
 		t.Errorf("args of a reviewer: %.300s", args)

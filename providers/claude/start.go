@@ -1,8 +1,13 @@
 package claude
 
 import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
+	"arbiter/providers/brief"
 	"arbiter/providers/program"
 	"arbiter/providers/sandbox"
 )
@@ -35,10 +40,24 @@ func (r *run) spec(url string) sandbox.Spec {
 	if n := len(r.prompt.System); n > 0 && n < maxArgument {
 		args = append(args, "--append-system-prompt", r.prompt.System)
 	}
+	if s := brief.ServerOf(r.turn, r.agent.config.Tools); s != nil {
+		args = append(args, "--mcp-config", servers(s), "--allowedTools", "mcp__"+brief.ServerName+"__"+strings.Join(s.Tools, ",mcp__"+brief.ServerName+"__"))
+	}
 	return sandbox.Spec{Argv: args, Talk: true, Env: []string{
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + sandbox.PlaceholderKey, "CLAUDE_CODE_MAX_RETRIES=2",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 	}}
+}
+
+// servers is claude's form of the server of our tools, which it is to offer from the beginning and not only to a search.
+func servers(s *brief.Server) string {
+	raw, err := json.Marshal(map[string]any{"mcpServers": map[string]any{brief.ServerName: map[string]any{
+		"type": "stdio", "command": s.Command, "args": s.Args, "env": s.Environ(), "alwaysLoad": true,
+	}}}, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("claude: unreachable: texts have a JSON form: " + err.Error())
+	}
+	return string(raw)
 }
 
 // words is the prompt; a standing instruction that is too long for an argument comes before it.

@@ -79,7 +79,12 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 		return providers.Outcome{}, program.NotStarted(ctx, err)
 	}
 	defer cage.Close()
-	home, err := furnish(&turn, &settings{model: a.config.Model, url: cage.URL(), writes: !program.ReadsOnly(&turn)}, prompt.Schema)
+	home, err := furnish(&turn, &settings{
+		model: a.config.Model, url: cage.URL(), writes: !program.ReadsOnly(&turn), tools: brief.ServerOf(&turn, a.config.Tools),
+	}, prompt.Schema)
+	if err == nil {
+		err = brief.ForgetSubmitted(&turn)
+	}
 	if err != nil {
 		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
 	}

@@ -17,58 +17,34 @@ import (
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
 	"arbiter/providers/program"
-	"arbiter/providers/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	agenttest.Main(m, func(m *testing.M) { goleak.VerifyTestMain(m) }, &serverDialect{}, &execDialect{})
 }
 
+// adapterOf is codex in one mode.
+func adapterOf(mode Mode) *agenttest.Adapter {
+	a := &agenttest.Adapter{Dialect: string(mode), New: func(c program.Config) (providers.Agent, error) { return New(Config{Mode: mode, Config: c}) }}
+	a.Lacks = map[agenttest.Action]string{
+		agenttest.RefuseMessage: "codex has no form to refuse a message: the adapter accepts it when codex begins",
+		agenttest.Escalate:      "codex has no form for an escalation: a failed answer or a question says it",
+	}
+	if mode == ModeServer {
+		a.Lacks[agenttest.IgnoreStdin] = "codex app-server says nothing before it has read its prompt"
+	}
+	return a
+}
+
 // TestConformance: a program that speaks codex's protocols and plays the script of each case.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for name, leash := range map[string]sandbox.Mode{"app-server": "", "exec": "", "app-server caged": sandbox.Bubblewrap} {
-		dialect, _, _ := strings.Cut(name, " ")
-		mode := Mode(dialect)
-		t.Run(name, func(t *testing.T) {
+	for _, mode := range []Mode{ModeServer, ModeExec} {
+		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			if _, err := leash.Works(); err != nil {
-				t.Skipf("NOT TESTED, since %v", err)
-			}
-			agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
-				t.Helper()
-				switch {
-				case script.Has(agenttest.RefuseMessage):
-					t.Skip("codex has no form to refuse a message: the adapter accepts it when codex begins")
-				case script.Has(agenttest.Escalate):
-					t.Skip("codex has no form for an escalation: a failed answer or a question says it")
-				case script.Has(agenttest.IgnoreStdin) && mode == ModeServer:
-					t.Skip("codex app-server says nothing before it has read its prompt")
-				}
-				script.Dialect = dialect
-				return fake(t, script, mode, leash)
-			})
+			adapterOf(mode).Conform(t)
 		})
 	}
-}
-
-// fake is an agent whose codex is this test binary.
-func fake(t *testing.T, script agenttest.Script, mode Mode, leash sandbox.Mode) *Agent {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if script.Missing {
-		self += "-missing"
-	}
-	a, err := New(Config{Mode: mode, Config: program.Config{
-		Program: self, Model: "m", Leash: sandbox.Leash{Mode: leash, Model: sandbox.Model{URL: "http://127.0.0.1:9/v1"}}, Env: script.Env(),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // fields is a JSON object.
@@ -254,7 +230,7 @@ func TestRun_linkOutOfHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn := providers.Turn{ID: "link", Role: amp.Executor, Dir: t.TempDir(), Home: home, Message: json.RawMessage(`{}`)}
-	_, err := fake(t, agenttest.Script{Dialect: "exec"}, ModeExec, "").Run(t.Context(), turn, func(providers.Event) {})
+	_, err := adapterOf(ModeExec).Fake(t, agenttest.Script{}, "").Run(t.Context(), turn, func(providers.Event) {})
 	if agenttest.ClassOf(err) != providers.FailConfig {
 		t.Errorf("Run = %v", err)
 	}

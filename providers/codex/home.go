@@ -9,7 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"arbiter/providers"
+	"arbiter/providers/brief"
 	"arbiter/providers/program"
+	"arbiter/providers/sandbox"
 )
 
 // keyVar is where the program finds its key, which opens nothing: the real one is put in its place on the way to the model.
@@ -20,6 +22,7 @@ type settings struct {
 	model  string
 	url    string
 	writes bool
+	tools  *brief.Server // of the turn, nil without one
 }
 
 // The folder of codex and its files, below the turn's home. It must not be below the temp folder: codex puts programs there.
@@ -66,7 +69,25 @@ func (s *settings) file() []byte {
 	line("\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nnetwork_access = false")
 	line("\n[model_providers.arbiter]\nname = \"arbiter\"\nbase_url = %s\nwire_api = \"responses\"\nenv_key = %s", quote(s.url), quote(keyVar))
 	line("request_max_retries = 2\nstream_max_retries = 2")
+	if s.tools != nil {
+		s.serve(line)
+	}
 	return []byte(b.String())
+}
+
+// serve tells of the server of our tools. It runs outside of codex's own sandbox and asks nobody: what its tools take is a claim. That it can be
+// started is not required, since the final text counts without it.
+func (s *settings) serve(line func(format string, args ...any)) {
+	args := make([]string, 0, len(s.tools.Args))
+	for _, a := range s.tools.Args {
+		args = append(args, quote(a))
+	}
+	line("\n[mcp_servers.%s]\ncommand = %s\nargs = [%s]", brief.ServerName, quote(s.tools.Command), strings.Join(args, ", "))
+	line("env_vars = [%s]\ndefault_tools_approval_mode = \"approve\"\ntool_timeout_sec = 60", quote(sandbox.Marker))
+	line("\n[mcp_servers.%s.env]", brief.ServerName)
+	for _, v := range s.tools.Env {
+		line("%s = %s", v.Name, quote(v.Value))
+	}
 }
 
 // approval is codex's policy of asking, sandbox what its commands may do without.

@@ -7,7 +7,6 @@ import (
 	"arbiter/providers/agenttest"
 	"arbiter/providers/modeltest"
 	"arbiter/providers/program"
-	"arbiter/providers/sandbox"
 )
 
 // TestReal puts the real codex through the matrix, in both modes.
@@ -18,14 +17,7 @@ func TestReal(t *testing.T) {
 			t.Parallel()
 			real := agenttest.Real{
 				Program: ".bin/codex", Suffix: "/v1", Schema: "codex_output_schema", Record: record(t, string(mode)),
-				Agent: func(t *testing.T, path string, leash sandbox.Leash) providers.Agent {
-					t.Helper()
-					a, err := New(Config{Mode: mode, Config: program.Config{Program: path, Model: "scripted", Leash: leash, Env: map[string]string{"NO_PROXY": "127.0.0.1"}}})
-					if err != nil {
-						t.Fatal(err)
-					}
-					return a
-				},
+				New: func(c program.Config) (providers.Agent, error) { return New(Config{Mode: mode, Config: c}) },
 			}
 			if mode == ModeServer {
 				real.Ask = func(outside string) modeltest.Step {

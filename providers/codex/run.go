@@ -156,7 +156,7 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 		failed = r.judge(end)
 	}
 	if failed == nil {
-		failed = brief.Read(r.turn, r.answer, &out)
+		failed = brief.ReadSubmitted(r.turn, r.agent.config.Tools, r.answer, &out, r.emit)
 	}
 	if failed != nil {
 		failed.Tail, failed.Exit, failed.Usage = end.Tail, end.Exit, out.Usage
@@ -193,8 +193,6 @@ func (r *run) judge(end program.End) *providers.TurnError {
 		return fail(providers.FailCrashed, "codex ended with %s before its turn was over", program.Exit(end.Exit))
 	case exit != 0:
 		return fail(providers.FailCrashed, "codex completed its turn and then ended with %s", program.Exit(end.Exit))
-	case strings.TrimSpace(r.answer) == "":
-		return fail(providers.FailAnswer, "codex completed its turn without a message")
 	}
 	return nil
 }

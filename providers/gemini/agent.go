@@ -78,8 +78,12 @@ func (a *Agent) try(ctx context.Context, turn *providers.Turn, prompt providers.
 		return out, false, program.NotStarted(ctx, err)
 	}
 	defer cage.Close()
-	files, env := program.Gemini(turn.Home, cage.URL())
-	if err := program.Furnish(turn, files); err != nil {
+	files, env := program.Gemini(turn.Home, cage.URL(), brief.ServerOf(turn, a.config.Tools))
+	err = program.Furnish(turn, files)
+	if err == nil {
+		err = brief.ForgetSubmitted(turn)
+	}
+	if err != nil {
 		return out, false, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
 	}
 	args := []string{"--output-format", "stream-json", "--approval-mode", "plan"}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"os"
 	"strconv"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 	"arbiter/providers"
 	"arbiter/providers/agenttest"
 	"arbiter/providers/program"
-	"arbiter/providers/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -31,47 +29,23 @@ func (a reviews) Run(ctx context.Context, turn providers.Turn, emit func(provide
 	return a.Agent.Run(ctx, turn, emit)
 }
 
+// adapter is gemini, as the suite drives it.
+var adapter = &agenttest.Adapter{
+	Dialect: "gemini",
+	New: func(c program.Config) (providers.Agent, error) {
+		a, err := New(Config{c})
+		return reviews{a}, err
+	},
+	Lacks: map[agenttest.Action]string{
+		agenttest.RefuseMessage: "gemini has no form to refuse a message: the adapter accepts it when gemini begins",
+		agenttest.Escalate:      "gemini has no form for an escalation: a failed answer or a question says it",
+	},
+}
+
 // TestConformance: a program that speaks gemini's protocol and plays the script of each case.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Bubblewrap} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			if _, err := mode.Works(); err != nil {
-				t.Skipf("NOT TESTED, since %v", err)
-			}
-			agenttest.Run(t, func(t *testing.T, script agenttest.Script) providers.Agent {
-				t.Helper()
-				switch {
-				case script.Has(agenttest.RefuseMessage):
-					t.Skip("gemini has no form to refuse a message: the adapter accepts it when gemini begins")
-				case script.Has(agenttest.Escalate):
-					t.Skip("gemini has no form for an escalation: a failed answer or a question says it")
-				}
-				script.Dialect = "gemini"
-				return reviews{fake(t, script, mode)}
-			})
-		})
-	}
-}
-
-// fake is an agent whose gemini is this test binary.
-func fake(t *testing.T, script agenttest.Script, mode sandbox.Mode) *Agent {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if script.Missing {
-		self += "-missing"
-	}
-	a, err := New(Config{program.Config{
-		Program: self, Model: "m", Leash: sandbox.Leash{Mode: mode, Model: sandbox.Model{URL: "http://127.0.0.1:9"}}, Env: script.Env(),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	adapter.Conform(t)
 }
 
 // fields is a JSON object.
@@ -120,7 +94,7 @@ func (d *dialect) Lines(step agenttest.Step) [][]byte {
 // TestRun_executor: who is to change files is told where that works.
 func TestRun_executor(t *testing.T) {
 	t.Parallel()
-	_, err := fake(t, agenttest.Script{}, "").Run(t.Context(), providers.Turn{ID: "t-1", Role: amp.Executor}, func(providers.Event) { t.Error("it began") })
+	_, err := adapter.Fake(t, agenttest.Script{}, "").(reviews).Agent.Run(t.Context(), providers.Turn{ID: "t-1", Role: amp.Executor}, func(providers.Event) { t.Error("it began") })
 	if agenttest.ClassOf(err) != providers.FailConfig {
 		t.Errorf("Run = %v", err)
 	}

@@ -131,7 +131,7 @@ func (r *run) conclude(end program.End) (providers.Outcome, error) {
 		failed = r.judge(end)
 	}
 	if failed == nil {
-		failed = brief.Read(r.turn, r.answer.String(), &out)
+		failed = brief.ReadSubmitted(r.turn, r.agent.config.Tools, r.answer.String(), &out, r.emit)
 	}
 	if failed != nil {
 		failed.Tail, failed.Exit, failed.Usage = end.Tail, end.Exit, out.Usage
@@ -169,9 +169,6 @@ func (r *run) judge(end program.End) *providers.TurnError {
 	message, code := lastError(end.Tail)
 	switch {
 	case r.result != nil && !r.result.failed && exit == 0:
-		if strings.TrimSpace(r.answer.String()) == "" {
-			return fail(providers.FailAnswer, "gemini ended its turn without a message")
-		}
 		return nil
 	case r.result != nil && !r.result.failed:
 		return fail(providers.FailCrashed, "gemini completed its turn and then ended with %s", program.Exit(end.Exit))

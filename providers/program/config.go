@@ -31,6 +31,9 @@ type Config struct {
 	Limits providers.Limits
 	// Resources bound each process of the program.
 	Resources sandbox.Limits
+	// Tools, when it is not empty, is the command of an MCP server by whose tools the program may hand in its answer; it is told the turn by
+	// its environment. What is handed in comes before the final text, which counts without it.
+	Tools []string
 }
 
 // Validate reports all problems at once.
