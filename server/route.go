@@ -117,6 +117,10 @@ func (s *Server) routes() []Route {
 			Params: []Param{{In: "path", Name: "token", Text: "the id of a token, or the name of its bearer", Required: true}},
 			Out:    []Token{}, Answer: s.revokeToken,
 		},
+		{
+			Method: "GET", Path: "/v1/openapi.json", Access: Anyone, Tag: "access", Summary: "This document.", OutType: "application/json",
+			Stream: s.openapi,
+		},
 		{Method: "POST", Path: "/v1/shutdown", Access: Local, Tag: "access", Summary: "End the coordinator.", Out: Ended{}, Answer: s.shutdown},
 	}
 	return append(own, s.cfg.Routes...)

@@ -48,6 +48,8 @@ type Config struct {
 	AllowChildren bool
 	// Listen is the address that the client API has over TCP, for the status; "" is none.
 	Listen string
+	// Version is that of the program, for the description of the API.
+	Version string
 	// Tokens let others than the owner of the socket in; nil lets in nobody over TCP.
 	Tokens *Tokens
 	// Hosts reports by which names a request over TCP may call this coordinator; nil takes every name.
@@ -64,6 +66,7 @@ type Config struct {
 // Server serves one coordinator.
 type Server struct {
 	cfg                Config
+	version            string
 	addresses, bearers *rates
 
 	mu      sync.Mutex
@@ -82,7 +85,7 @@ func New(cfg Config) *Server {
 		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	return &Server{
-		cfg: cfg, streams: map[string]int{},
+		cfg: cfg, version: cfg.Version, streams: map[string]int{},
 		addresses: newRates(addressRate, addressBurst), bearers: newRates(tokenRate, tokenBurst),
 	}
 }

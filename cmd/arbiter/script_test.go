@@ -33,8 +33,13 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	testscript.Run(t, scripts(filepath.Join("testdata", "script")))
+}
+
+// scripts are the parameters of the scripts in a folder.
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		UpdateScripts:       tuitest.Updating(),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -59,7 +64,7 @@ func TestScripts(t *testing.T) {
 			"agents":  agents,
 			"model":   model,
 		},
-	})
+	}
 }
 
 // longHome is the data directory of longhome.txtar.

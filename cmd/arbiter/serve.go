@@ -81,7 +81,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		address = tcp.Addr().String()
 	}
 	api := server.New(server.Config{
-		Listen:      address,
+		Listen: address, Version: version(),
 		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger,
 		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess,
 	})

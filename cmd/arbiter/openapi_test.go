@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"arbiter/server"
+	"arbiter/tui/tuitest"
+)
+
+// docs/openapi.json is made from the routes that are served.
+func TestDocs_openapi(t *testing.T) {
+	t.Parallel()
+	want, err := server.OpenAPI("1", furtherRoutes(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "../../docs/openapi.json"
+	if tuitest.Updating() {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s is stale: go test ./cmd/arbiter -run %s -update", file, t.Name())
+	}
+}
+
+// docBlock finds the blocks of a document that are run, and those that say what they print.
+var docBlock = regexp.MustCompile("(?ms)^```(sh|text)\n(.*?)^```$")
+
+// The walks of docs/api.md are what happens.
+func TestDocs_walks(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed: the walks of docs/api.md were not run")
+	}
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script, files strings.Builder
+	script.WriteString("agents '[listen]' 'tcp = \"127.0.0.1:0\"'\nexec arbiter up\nexec arbiter status --json\nfield ADDR coordinator.listen\nenv URL=http://$ADDR\n")
+	walks := 0
+	for _, m := range docBlock.FindAllStringSubmatch(string(text), -1) {
+		if m[1] == "sh" {
+			walks++
+			fmt.Fprintf(&script, "exec sh -e walk%d.sh\n", walks)
+			fmt.Fprintf(&files, "-- walk%d.sh --\n%s", walks, m[2])
+			continue
+		}
+		for line := range strings.Lines(m[2]) {
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(line)), "…", ".*")
+			fmt.Fprintf(&script, "stdout '%s'\n", strings.ReplaceAll(pattern, "'", "''"))
+		}
+	}
+	if walks < 5 {
+		t.Fatalf("docs/api.md has %d walks", walks)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "api.txtar"), []byte(script.String()+files.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := scripts(dir)
+	p.UpdateScripts = false
+	testscript.Run(t, p)
+}
