@@ -357,10 +357,24 @@ func (m *model) hints(rows int) []ui.KeyHint {
 			continue
 		case h.ID == stageScopes[0] && h.Key == "1":
 			h.Key = stageKeys(scopes)
+		case m.asks() && h.ID == cardAccept:
+			h.Text = "allow once…"
+		case m.asks() && h.ID == cardReject:
+			h.Text = "deny…"
 		}
 		out = append(out, ui.KeyHint{Key: action.Display(h.Key, m.env.Theme.Signs.IsASCII()), Text: h.Text})
 	}
 	return out
+}
+
+// asks reports whether the cursor is on a question, where A and R answer it.
+func (m *model) asks() bool {
+	c, ok := m.nav.top().page.(carder)
+	if !ok {
+		return false
+	}
+	n, _ := c.card()
+	return n.Kind == NeedQuestion
 }
 
 // hinter says which keys work while the page takes raw keys.

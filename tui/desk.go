@@ -13,6 +13,8 @@ import (
 // It ends with the program. The zero value is ready.
 type desk struct {
 	drafts map[string]string
+	// wished is the repository of the last wish. The next one is likely for the same, but not after a start in another folder.
+	wished string
 	reads  map[amp.TaskID]*reading
 	pasts  map[amp.TaskID]*past
 	// searches are those of History.

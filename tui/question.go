@@ -136,7 +136,7 @@ func (e *env) drawQuestion(c *column, n *need, t *amp.Task) {
 		}
 	}
 	where := "turn " + ui.Safe(q.TurnID)
-	if t.Turn != nil && t.Turn.Dir != "" {
+	if q.Type != amp.QuestionPermission && t.Turn != nil && t.Turn.Dir != "" { // a permission names its folder above
 		where += " in " + ui.Safe(t.Turn.Dir)
 	}
 	if q.TurnID != "" {

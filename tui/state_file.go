@@ -29,14 +29,12 @@ const (
 type stateDoc struct {
 	Version int                   `json:"version"`
 	Homes   map[string]*stateHome `json:"homes"`
-	Unknown jsontext.Value        `json:",unknown"`
 }
 
 // stateHome is what is kept of one data directory.
 type stateHome struct {
-	At      time.Time                 `json:"at"`
-	Parts   map[string]jsontext.Value `json:"parts"`
-	Unknown jsontext.Value            `json:",unknown"`
+	At    time.Time                 `json:"at"`
+	Parts map[string]jsontext.Value `json:"parts"`
 }
 
 // stateFile is tui.json: the state of the screens of every data directory. A file that does not parse, or that a newer program

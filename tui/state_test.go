@@ -111,6 +111,35 @@ func TestState_readMarksAreOfTheText(t *testing.T) {
 	}
 }
 
+// The repository of a wish that is not sent yet goes with its words; without words it is that of the folder of the start.
+func TestState_repositoryOfAWish(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from := func(repo string) *model {
+		return stillWith(t, tuitest.Scene(), 80, 24, theme.Default(), func(p *parts) { p.state = openState(dir, "/data/a") },
+			func(c *Config) { c.Repo = repo })
+	}
+	shown := func(m *model) string { return m.env.sheet.(*wishForm).fields[wishRepo].Text() }
+	for _, c := range []struct{ repo, write, want string }{
+		{"/src/a", "", "/src/a"},
+		{"/src/b", "x", "/src/b"},
+		{"/src/c", "", "/src/b"},
+	} {
+		m := from(c.repo)
+		press(m, "n")
+		if got := shown(m); got != c.want {
+			t.Errorf("started in %s the form names %q, want %s", c.repo, got, c.want)
+		}
+		for _, k := range c.write {
+			press(m, string(k))
+		}
+		press(m, "esc")
+		if err := rest(t, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestState_openWins(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

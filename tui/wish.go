@@ -70,7 +70,7 @@ func (e *env) newWish() tea.Cmd {
 	for i := range f.fields {
 		f.fields[i].SetText(e.desk.draft(wishDraft(i)))
 	}
-	if !f.fields[wishRepo].Filled() {
+	if !f.fields[wishText].Filled() || !f.fields[wishRepo].Filled() { // the repository of a draft goes with its words
 		f.fields[wishRepo].SetText(e.usualRepo())
 	}
 	f.fields[wishBranch].Placeholder = "one named after the task"
@@ -81,10 +81,11 @@ func (e *env) newWish() tea.Cmd {
 
 func wishDraft(field int) string { return fmt.Sprintf("wish %d", field) }
 
-// usualRepo is the repository of the folder that the program was started in, else that of the newest task.
+// usualRepo is the repository of the wish before, else that of the folder that the program was started in, else that of the newest
+// task.
 func (e *env) usualRepo() string {
-	if e.Repo != "" {
-		return e.Repo
+	if repo := cmp.Or(e.desk.wished, e.Repo); repo != "" {
+		return repo
 	}
 	for _, id := range slices.Backward(e.Board.Order) {
 		if t := e.Board.Task(id); t.Wish != nil && t.Wish.Repo != "" {
@@ -216,11 +217,10 @@ func (f *wishForm) answered(en amp.Entry, err error) tea.Cmd {
 		f.failed(err)
 		return nil
 	}
-	repo := f.fields[wishRepo].Text()
+	f.e.desk.wished = f.fields[wishRepo].Text()
 	for i := range wishFields {
 		f.e.desk.keep(wishDraft(i), "")
 	}
-	f.e.desk.keep(wishDraft(wishRepo), repo) // the next wish is likely for the same one
 	if f.e.sheet == sheet(f) {
 		f.e.CloseSheet()
 	}
