@@ -16,6 +16,9 @@ var (
 	// ErrFenced says that the lease under which the records were written is not held any more: nothing was stored. The writer
 	// drops its work on the task.
 	ErrFenced = errors.New("the lease on the task was lost")
+	// ErrUnreachable says that the store did not answer for as long as the log waits for it. Records that were sent may be stored
+	// or not: the same ones are sent again, under the same ids. The log goes on when the store answers.
+	ErrUnreachable = errors.New("the store of the journal cannot be reached")
 )
 
 // Lease is the right of one coordinator to act on a task: to run its turns, its timers and its git.

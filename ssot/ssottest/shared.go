@@ -239,8 +239,8 @@ func testFenced(t *testing.T, a, b ssot.Shared) {
 	judged(t, b, 0, []ssot.Lease{won}, Submit("s", Task(1)))
 	refused(t, a, under(0, old), ssot.ErrFenced, Note("n", Task(1), ""))
 	never := ssot.Lease{Task: Task(3), Owner: "ada", Epoch: won.Epoch + 10}
-	refused(t, a, under(9, never), ssot.ErrFenced, Note("n", Task(3), ""))
-	refused(t, a, under(9, won, never), ssot.ErrFenced, Note("n", Task(1), ""))
+	refused(t, a, under(1, never), ssot.ErrFenced, Note("n", Task(3), ""))
+	refused(t, a, under(1, won, never), ssot.ErrFenced, Note("n", Task(1), ""))
 	check(t, b)
 }
 

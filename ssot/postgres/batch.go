@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+	"arbiter/ssot/group"
+)
+
+// store puts a batch into the journal in one transaction, with the projections of the tasks that it touches. It returns after
+// COMMIT, or with nothing stored.
+func (w *writer) store(ctx context.Context, batch []*group.Request) error {
+	careful := false
+	for {
+		q := questionOf(batch, careful)
+		settled := false
+		err := w.transaction(ctx, q, func() (err error) {
+			if settled = q.done; settled {
+				return nil
+			}
+			return w.foldBatch(ctx, q, batch)
+		})
+		if !careful && code(err) == uniqueViolation { // an id is stored already, which the first run does not look for
+			w.revert()
+			if _, err := w.conn.Exec(ctx, "ROLLBACK"); err != nil {
+				return err
+			}
+			careful, w.sent = true, nil
+			continue
+		}
+		return err
+	}
+}
+
+// foldBatch folds the records of the batch into the cache, and answers for them as they will be stored.
+func (w *writer) foldBatch(ctx context.Context, q *question, batch []*group.Request) error {
+	refused, err := w.foldAll(q, batch)
+	if errors.Is(err, errAllTasks) {
+		if err := w.loadAll(ctx); err != nil {
+			return err
+		}
+		refused, err = w.foldAll(q, batch)
+	}
+	if err != nil || len(refused) == 0 {
+		return err
+	}
+	// What is stored already is no matter of a judgement.
+	if len(q.ids) == 0 {
+		rows, err := w.conn.Query(ctx, entriesByID, texts(questionOf(refused, true).ids))
+		if err != nil {
+			return err
+		}
+		if err := q.readStored(rows); err != nil {
+			return err
+		}
+	}
+	for _, r := range refused {
+		w.repeat(q, r)
+	}
+	return nil
+}
+
+func (w *writer) foldAll(q *question, batch []*group.Request) (refused []*group.Request, err error) {
+	for _, r := range batch {
+		r.Out, r.Err = make([]ssot.Appended, len(r.Records)), nil
+		if r.Judged != nil {
+			if r.Err = w.judge(q, r); r.Err != nil {
+				refused = append(refused, r)
+				continue
+			}
+		}
+		for i := range r.Records {
+			if r.Out[i], err = w.one(q, &r.Records[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return refused, nil
+}
+
+// judge says why what the judge had seen does not hold any more.
+func (w *writer) judge(q *question, r *group.Request) error {
+	j := r.Judged
+	if head := w.board.Head.Seq; j.Seq > head {
+		return &ssot.DamagedError{Path: w.name, Seq: head + 1, Why: fmt.Sprintf("%d entries are missing at its end", j.Seq-head)}
+	}
+	for task, epoch := range j.Epochs {
+		if q.held[task] != epoch {
+			return fmt.Errorf("task %s, epoch %d: %w", task, epoch, ssot.ErrFenced)
+		}
+	}
+	if w.everything > j.Seq {
+		return fmt.Errorf("entry %d concerns every task: %w", w.everything, ssot.ErrStale)
+	}
+	for i := range r.Records {
+		task := r.Records[i].TaskID
+		if last := w.tasks[task].last; task != "" && last > j.Seq {
+			return fmt.Errorf("entry %d is about task %s: %w", last, task, ssot.ErrStale)
+		}
+	}
+	return nil
+}
+
+// one folds a record. An error is about the whole batch; what concerns the record alone is in the answer.
+func (w *writer) one(q *question, r *amp.Record) (ssot.Appended, error) {
+	if out, stored := w.repeated(q, r); stored {
+		return out, nil
+	}
+	if err := ssot.CheckRecord(r); err != nil {
+		return ssot.Appended{Err: err}, nil
+	}
+	e, err := w.fold(r)
+	if errors.Is(err, ssot.ErrInvalid) {
+		return ssot.Appended{Err: err}, nil
+	}
+	return ssot.Appended{Entry: e, Fresh: true}, err
+}
+
+// repeated answers for a record that is stored, also in this transaction.
+func (w *writer) repeated(q *question, r *amp.Record) (ssot.Appended, bool) {
+	e, stored := q.stored[r.ID]
+	if i, now := w.pending[r.ID]; now {
+		e, stored = w.entries[i], true
+	}
+	switch {
+	case !stored:
+		return ssot.Appended{}, false
+	case !ssot.Same(&e, r):
+		return ssot.Appended{Entry: e, Err: fmt.Errorf("record %s: %w", r.ID, ssot.ErrConflict)}, true
+	}
+	return ssot.Appended{Entry: e}, true
+}
+
+// repeat answers for records that were refused, if all of them are stored.
+func (w *writer) repeat(q *question, r *group.Request) {
+	for i := range r.Records {
+		out, stored := w.repeated(q, &r.Records[i])
+		if !stored {
+			return
+		}
+		r.Out[i] = out
+	}
+	r.Err = nil
+}
+
+// loadAll begins the fold of the batch anew, with every task in memory.
+func (w *writer) loadAll(ctx context.Context) error {
+	w.revert()
+	w.forget()
+	rows, err := w.conn.Query(ctx, everyTask)
+	if err != nil {
+		return err
+	}
+	if err := w.readTasks(rows); err != nil {
+		return err
+	}
+	w.complete = true
+	w.begin()
+	return nil
+}

@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+	"arbiter/ssot/projection"
+)
+
+// cacheLen is how many tasks the writer keeps in memory between transactions.
+const cacheLen = 4096
+
+// errAllTasks says that an entry touches every task, and not all of them are in memory.
+var errAllTasks = errors.New("an entry touches every task")
+
+// known is what is known of a task: its key, and its last entry. It holds at the cache's head while nobody else has written since
+// the round of that number.
+type known struct{ key, last, round uint64 }
+
+// cache is the writer's board: the fold at the head it knows, with only those tasks in memory that were touched lately. Every
+// transaction asks the database what has changed since; so nothing here has to be right, only as of the head that it names.
+type cache struct {
+	board *amp.Board
+	// everything is the last entry that concerns every task, usage since when the usage is as it is.
+	everything, usage uint64
+	tasks             map[amp.TaskID]known
+	// round counts how often others were found to have written.
+	round uint64
+	// complete is set while the board has every task.
+	complete bool
+
+	// Of the transaction under way: what there was before it, the tasks that changed, and what is to be stored.
+	open   bool
+	before struct {
+		board             amp.Board
+		everything, usage uint64
+	}
+	dirty   map[amp.TaskID]struct{}
+	touched map[amp.TaskID]struct{}
+	newKeys []amp.TaskID
+	entries []amp.Entry
+	pending map[string]int // ids of entries
+}
+
+func newCache() *cache {
+	return &cache{
+		board: amp.NewBoard(), tasks: map[amp.TaskID]known{}, dirty: map[amp.TaskID]struct{}{}, touched: map[amp.TaskID]struct{}{},
+		pending: map[string]int{},
+	}
+}
+
+// begin notes where a transaction begins.
+func (c *cache) begin() {
+	c.board.Order = nil // the order of the tasks is that of their keys; nobody reads it here
+	c.before.board = *c.board
+	c.before.board.Numbers = maps.Clone(c.board.Numbers)
+	c.before.everything, c.before.usage = c.everything, c.usage
+	c.end()
+	c.open = true
+}
+
+func (c *cache) end() {
+	c.open = false
+	clear(c.dirty)
+	clear(c.touched)
+	clear(c.pending)
+	clear(c.entries) // lets go of the bodies
+	c.newKeys, c.entries = c.newKeys[:0], c.entries[:0]
+}
+
+// revert goes back to where the transaction began.
+func (c *cache) revert() {
+	if !c.open {
+		return
+	}
+	*c.board = c.before.board
+	c.board.Numbers = maps.Clone(c.before.board.Numbers)
+	c.everything, c.usage = c.before.everything, c.before.usage
+	for id := range c.dirty {
+		delete(c.board.Tasks, id)
+		delete(c.tasks, id)
+	}
+	for id := range c.touched {
+		delete(c.board.Tasks, id)
+		delete(c.tasks, id)
+	}
+	c.complete = c.complete && len(c.dirty) == 0
+	c.end()
+}
+
+// commit ends a transaction that is stored.
+func (c *cache) commit() {
+	c.end()
+	if c.complete = false; len(c.tasks) > cacheLen {
+		c.forget()
+	}
+}
+
+// forget lets go of all tasks.
+func (c *cache) forget() {
+	clear(c.board.Tasks)
+	clear(c.tasks)
+	c.complete = false
+}
+
+// fold gives a record its place and folds it. With [ssot.ErrInvalid] the record does not fold and nothing changed.
+func (c *cache) fold(r *amp.Record) (amp.Entry, error) {
+	e := c.board.Head.Chain(*r)
+	if err := c.apply(e); err != nil {
+		return e, err
+	}
+	c.pending[e.ID] = len(c.entries)
+	c.entries = append(c.entries, e)
+	return e, nil
+}
+
+// apply folds an entry whose task is in memory.
+func (c *cache) apply(e amp.Entry) error {
+	stopped, usage := c.board.Stopped, c.board.Usage
+	if err := c.board.Apply(e); err != nil {
+		return fmt.Errorf("%w: %w", ssot.ErrInvalid, err)
+	}
+	if e.TaskID != "" {
+		k, there := c.tasks[e.TaskID]
+		c.touched[e.TaskID] = struct{}{}
+		if !there {
+			k.key = e.Seq
+			c.newKeys = append(c.newKeys, e.TaskID)
+		}
+		k.last, k.round = e.Seq, c.round
+		c.tasks[e.TaskID] = k
+	}
+	if c.board.Tasks[e.TaskID] != nil {
+		c.dirty[e.TaskID] = struct{}{}
+	}
+	if !projection.SameUsage(usage, c.board.Usage) {
+		c.usage = e.Seq
+	}
+	if e.Kind == amp.KindCommand && e.TaskID == "" {
+		c.everything = e.Seq
+	}
+	if c.board.Stopped != stopped { // a stop and a thaw change every task
+		c.everything = e.Seq
+		if !c.complete {
+			return errAllTasks
+		}
+		for id := range c.board.Tasks {
+			c.dirty[id] = struct{}{}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Options are where a journal is, and how it is opened.
+type Options struct {
+	// URL says where the database is, as postgres://user@host/database?search_path=schema. What it leaves out comes from the
+	// variables PGHOST, PGUSER and so on. Without a search_path the schema is arbiter.
+	URL string
+	// Password is used in place of one in the URL. Neither is ever part of an error.
+	Password string
+	// Version is the program's version; the database shows it beside each connection.
+	Version string
+	// Patience is how long a call goes on trying to reach the database, 30 s when it is zero.
+	Patience time.Duration
+}
+
+const (
+	defaultSchema   = "arbiter"
+	defaultPatience = 30 * time.Second
+	// idleTimeout ends the transaction of a coordinator that stands still in the middle of one, so that the others go on.
+	idleTimeout = 5 * time.Second
+	// lockTimeout is how long a writer waits for the others.
+	lockTimeout = 10 * time.Second
+	// tryTimeout is how long a batch may take before the connection is given up.
+	tryTimeout = 25 * time.Second
+)
+
+// place is a journal's schema in a database, and how to get there.
+type place struct {
+	cfg      *pgx.ConnConfig
+	schema   string
+	name     string // for people, without a password
+	patience time.Duration
+}
+
+// schemaName keeps the name of a schema free of what would need quotes.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
+
+func locate(opts Options) (*place, error) {
+	cfg, err := pgx.ParseConfig(opts.URL)
+	if err != nil { // its text may hold the password
+		return nil, errors.New("the address of the database is not one: write it as postgres://user@host/database")
+	}
+	if opts.Password != "" {
+		cfg.Password = opts.Password
+	}
+	p := &place{cfg: cfg, schema: cfg.RuntimeParams["search_path"], patience: opts.Patience}
+	if p.schema == "" {
+		p.schema = defaultSchema
+	}
+	if p.patience == 0 {
+		p.patience = defaultPatience
+	}
+	p.name = fmt.Sprintf("postgres://%s/%s", hostText(cfg.Host, cfg.Port), cfg.Database)
+	if cfg.Database == "" {
+		p.name += cfg.User
+	}
+	p.name += "?search_path=" + p.schema
+	if !schemaName.MatchString(p.schema) {
+		return nil, fmt.Errorf("the schema of a journal is named with small letters, digits and _, not %q", p.schema)
+	}
+	set := func(name, value string) {
+		if _, given := cfg.RuntimeParams[name]; !given {
+			cfg.RuntimeParams[name] = value
+		}
+	}
+	cfg.RuntimeParams["search_path"] = p.schema
+	set("application_name", strings.TrimSpace("arbiter "+opts.Version))
+	set("idle_in_transaction_session_timeout", milliseconds(idleTimeout))
+	set("lock_timeout", milliseconds(lockTimeout))
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = 10 * time.Second
+	}
+	return p, nil
+}
+
+func hostText(host string, port uint16) string {
+	if strings.HasPrefix(host, "/") {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// scrub takes the password out of a text that came from elsewhere.
+func (p *place) scrub(text string) string {
+	if p.cfg.Password == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, p.cfg.Password, "***")
+}
