@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -23,26 +24,69 @@ var mcpWords = map[string]string{
 	brief.SubmitPlan:    "Hand in the plan. It takes the place of your final answer.",
 	brief.Ask:           "Ask the admin for what only a person can know, in the place of an answer; then end your turn. The answer comes in the next one.",
 	brief.Escalate:      "Say that something needs the admin now: the payload of an escalation.",
-	brief.Ack:           "Say that you refuse the message, and why. That you accepted it is said for you.",
+	brief.Ack:           "Say that you accept the message, or that you refuse it and why. Agents that Arbiter started accept without it.",
+	readMessage:         "Read the message that you are to answer now, with everything that it asks for.",
 }
 
 func newMCP(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "mcp", Short: "Serve the tools by which an agent hands in its answer, over MCP on standard input and output", Args: takes(), Hidden: true,
+	from, task := &sender{}, ""
+	c := &cobra.Command{
+		Use: "mcp --role executor|reviewer --task TASK", Short: "Serve tools by which an agent of yours takes part in a task, over MCP on standard input and output",
+		Long: "Serve tools by which an agent of yours takes part in a task, over MCP on standard input and output: it reads its message, acknowledges it,\n" +
+			"hands in its result or verdict, and escalates. Agents that Arbiter starts are given this server without flags.",
+		Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
 			turn := &providers.Turn{Task: amp.TaskID(os.Getenv(brief.TaskVar)), Role: amp.Role(os.Getenv(brief.RoleVar))}
-			file := os.Getenv(brief.SubmitVar)
-			if file == "" || turn.Task == "" || len(brief.Tools(turn.Role)) == 0 {
-				return usage("arbiter mcp is started by the agents that Arbiter starts").
-					then("Set mcp = true for an agent; others hand in messages with arbiter message submit.")
+			tools, take := brief.Tools(turn.Role), fileTaker(turn, os.Getenv(brief.SubmitVar))
+			if from.as != "" || task != "" {
+				d, err := a.openDoor(c.Context(), from, task)
+				if err != nil {
+					return err
+				}
+				turn.Role, tools, take = d.from.As, d.tools(), d.take
+			} else if os.Getenv(brief.SubmitVar) == "" || turn.Task == "" || len(tools) == 0 {
+				return usage("arbiter mcp was started by nobody's turn").
+					then("For an agent of your own say which task it works on: arbiter mcp --role executor --task TASK")
 			}
-			server, err := mcpServer(turn, file)
+			server, err := mcpServer(turn.Role, tools, take)
 			if err != nil {
 				return err
 			}
 			return server.Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(a.stdin), Writer: unclosed{a.stdout}})
 		}),
 	}
+	c.Flags().StringVar(&from.as, "role", "", "the role that the agent speaks for: executor or reviewer")
+	c.Flags().StringVar(&from.actor, "actor", "", "the agent's name (default $ARBITER_AGENT, else your user name)")
+	c.Flags().StringVar(&task, "task", "", "the task that it works on")
+	return c
+}
+
+// openDoor attaches to the coordinator for an agent that Arbiter does not start.
+func (a *app) openDoor(ctx context.Context, from *sender, task string) (*door, error) {
+	if as := amp.Role(from.as); as != amp.Executor && as != amp.Reviewer {
+		return nil, usage("--role is %q: only an executor and a reviewer hand in this way", from.as).then("A plan is proposed with arbiter plan propose.")
+	}
+	if task == "" {
+		return nil, usage("--task is missing").then("The tasks: arbiter task list")
+	}
+	in, err := from.received(nil, "")
+	if err != nil {
+		return nil, err
+	}
+	in.Source = "mcp"
+	client, err := a.attach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := board(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	t, err := findTask(b, task)
+	if err != nil {
+		return nil, err
+	}
+	return &door{client: client, task: t.ID, from: in}, nil
 }
 
 // unclosed is a writer that is not ours to close.
@@ -50,26 +94,49 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// mcpServer offers the tools of a turn; what they take is checked at once and written to the file.
-func mcpServer(turn *providers.Turn, file string) (*mcp.Server, error) {
+// taker takes what a tool was called with; its text is the tool's answer.
+type taker func(context.Context, *brief.Submission) (string, error)
+
+// fileTaker checks what the agent of a turn hands in at once and writes it to the file.
+func fileTaker(turn *providers.Turn, file string) taker {
+	return func(_ context.Context, s *brief.Submission) (string, error) {
+		if problems := brief.CheckSubmission(turn, s); len(problems) > 0 {
+			return "", errors.New("it was refused; mend this and call the tool again:\n" + strings.Join(problems, "\n"))
+		}
+		return "It is handed in. It is judged when your turn has ended; end it now, unless there is more to do.", s.Append(file)
+	}
+}
+
+// mcpServer offers the tools of a role.
+func mcpServer(role amp.Role, tools []string, take taker) (*mcp.Server, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "arbiter", Version: version()}, nil)
-	for _, name := range brief.Tools(turn.Role) {
-		schema, err := toolSchema(turn.Role, name)
+	for _, name := range tools {
+		schema, err := toolSchema(role, name)
 		if err != nil {
 			return nil, err
 		}
-		server.AddTool(&mcp.Tool{Name: name, Description: mcpWords[name], InputSchema: schema}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			s := &brief.Submission{Tool: name, Payload: slices.Clone(r.Params.Arguments)}
-			if problems := brief.CheckSubmission(turn, s); len(problems) > 0 {
-				return toolAnswer(true, "It was refused; mend this and call the tool again:\n"+strings.Join(problems, "\n")), nil
+		server.AddTool(&mcp.Tool{Name: name, Description: mcpWords[name], InputSchema: schema}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			text, err := take(ctx, &brief.Submission{Tool: name, Payload: slices.Clone(r.Params.Arguments)})
+			if err != nil {
+				return toolAnswer(true, toolTrouble(err)), nil
 			}
-			if err := s.Append(file); err != nil {
-				return toolAnswer(true, err.Error()), nil
-			}
-			return toolAnswer(false, "It is handed in. It is judged when your turn has ended; end it now, unless there is more to do."), nil
+			return toolAnswer(false, text), nil
 		})
 	}
 	return server, nil
+}
+
+// toolTrouble is an error as a model reads it.
+func toolTrouble(err error) string {
+	e := explain(err)
+	text := e.What
+	for _, p := range e.Problems {
+		text += "\n" + p.String()
+	}
+	if e.Next != "" {
+		text += "\nNext: " + e.Next
+	}
+	return text
 }
 
 func toolAnswer(refused bool, text string) *mcp.CallToolResult {
@@ -78,6 +145,9 @@ func toolAnswer(refused bool, text string) *mcp.CallToolResult {
 
 // toolSchema is the schema of a tool as every client takes it: an object, without an address of its own.
 func toolSchema(role amp.Role, tool string) (map[string]any, error) {
+	if tool == readMessage {
+		return map[string]any{"type": "object", "additionalProperties": false}, nil
+	}
 	raw, err := brief.ToolSchema(role, tool)
 	if err != nil {
 		return nil, err
@@ -88,5 +158,9 @@ func toolSchema(role amp.Role, tool string) (map[string]any, error) {
 	}
 	delete(schema, "$schema")
 	delete(schema, "$id")
+	// Services of models refuse tools with these at the top, and some programs leave such a tool out. What they say is checked in any case.
+	for _, word := range []string{"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"} {
+		delete(schema, word)
+	}
 	return schema, nil
 }

@@ -20,7 +20,7 @@ var tools = []string{"arbiter", "mcp"}
 // mcpClient is a client of the tools of a turn.
 func mcpClient(t *testing.T, turn *providers.Turn) *mcp.ClientSession {
 	t.Helper()
-	server, err := mcpServer(turn, brief.ServerOf(turn, tools).Env[2].Value)
+	server, err := mcpServer(turn.Role, brief.Tools(turn.Role), fileTaker(turn, brief.ServerOf(turn, tools).Env[2].Value))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,13 +157,11 @@ func newMessageAck(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ack := amp.Ack{AckFor: m.MsgID, TaskID: m.TaskID, By: in.As, AckedAt: time.Now().UTC().Truncate(time.Millisecond), Status: amp.AckAccepted, Reason: reason}
+			status := amp.AckAccepted
 			if refuse {
-				ack.Status = amp.AckRefused
-			} else if d, ok := m.Payload.(*amp.Dispatch); ok {
-				ack.EchoedAcceptanceCriteria = d.AcceptanceCriteria
+				status = amp.AckRefused
 			}
-			in.Raw = amp.EncodeBody(&ack)
+			in.Raw = ackOf(m, in.As, time.Now(), status, reason)
 			return a.handIn(c, in)
 		}),
 	}

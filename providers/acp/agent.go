@@ -105,6 +105,7 @@ func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(provider
 	}
 	defer cage.Close()
 	set := a.preset.settle(&setting{model: a.config.Model, url: cage.URL(), home: turn.Home, writes: !program.ReadsOnly(&turn), tools: brief.ServerOf(&turn, a.config.Tools)})
+	r.meta = set.meta
 	if err := program.Furnish(&turn, set.files); err != nil {
 		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailConfig, Text: err.Error()}
 	}

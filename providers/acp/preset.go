@@ -41,11 +41,12 @@ type setting struct {
 	tools  *brief.Server // of the turn, nil without one
 }
 
-// settled is how it is told: files below the home, variables, arguments.
+// settled is how it is told: files below the home, variables, arguments, and what a session brings beside the protocol's own.
 type settled struct {
 	files map[string][]byte
 	env   []string
 	args  []string
+	meta  object
 }
 
 // Programs are the names of the known programs.
@@ -59,7 +60,7 @@ var presets = map[string]preset{
 	// Loading a session within the minute of its creation erases it.
 	"gemini":           {program: "gemini", args: []string{"--acp"}, header: "x-goog-api-key", forgets: true, settles: true, settle: gemini},
 	"claude-agent-acp": {program: "claude-agent-acp", header: "x-api-key", settle: claude},
-	"codex-acp":        {program: "codex-acp", stays: true, settle: codex},
+	"codex-acp":        {program: "codex-acp", stays: true, settles: true, settle: codex},
 	"qwen":             {program: "qwen", args: []string{"--acp"}, mode: "default", needsModel: true, settle: qwen},
 }
 
@@ -118,8 +119,13 @@ func gemini(s *setting) settled {
 	return set
 }
 
+// claude reads no settings, of the person or of the repository: they could hold hooks and permissions.
 func claude(s *setting) settled {
-	set := settled{env: []string{
+	options := object{"settingSources": []string{}, "strictMcpConfig": true, "promptSuggestions": false}
+	if s.tools != nil {
+		options["allowedTools"] = s.tools.Names()
+	}
+	set := settled{meta: object{"claudeCode": object{"options": options}}, env: []string{
 		"ANTHROPIC_BASE_URL=" + s.url, "ANTHROPIC_API_KEY=" + sandbox.PlaceholderKey, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_MAX_RETRIES=3", "ENABLE_TOOL_SEARCH=false",
 	}}
@@ -138,25 +144,17 @@ func codex(s *setting) settled {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if s.model != "" {
-		line("model = %s", quote(s.model))
+		line("model = %s", program.Quote(s.model))
 	}
 	line("model_provider = \"arbiter\"\napproval_policy = %q\nsandbox_mode = %q\ncheck_for_update_on_startup = false", approval, sandboxed)
 	line("[analytics]\nenabled = false")
 	line("[sandbox_workspace_write]\nexclude_slash_tmp = true\nnetwork_access = false")
-	line("[model_providers.arbiter]\nname = \"arbiter\"\nbase_url = %s\nwire_api = \"responses\"\nenv_key = %q", quote(s.url), keyVar)
+	line("[model_providers.arbiter]\nname = \"arbiter\"\nbase_url = %s\nwire_api = \"responses\"\nenv_key = %q", program.Quote(s.url), keyVar)
+	b.WriteString(program.CodexServer(s.tools))
 	return settled{
 		files: map[string][]byte{filepath.Join(folder, "config.toml"): []byte(b.String())},
 		env:   []string{"CODEX_HOME=" + filepath.Join(s.home, folder), keyVar + "=" + sandbox.PlaceholderKey},
 	}
-}
-
-// quote writes a TOML string. A JSON string is one, but for the sign of deletion.
-func quote(s string) string {
-	raw, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
-	if err != nil {
-		panic("acp: unreachable: valid text has a JSON form: " + err.Error())
-	}
-	return strings.ReplaceAll(string(raw), "\x7f", `\u007f`)
 }
 
 func qwen(s *setting) settled {

@@ -19,6 +19,7 @@ type run struct {
 	prompt providers.Prompt
 	emit   func(providers.Event)
 	gauge  program.Gauge
+	meta   object // of its sessions
 
 	session *program.Session
 	resume  string // the session to continue
@@ -186,7 +187,7 @@ func (r *run) replied(e *event) {
 func (r *run) open() { r.request(callNew, "session/new", r.place("")) }
 
 func (r *run) place(session string) sessionParams {
-	return sessionParams{Session: session, Cwd: r.turn.Dir, Servers: r.servers()}
+	return sessionParams{Session: session, Cwd: r.turn.Dir, Servers: r.servers(), Meta: r.meta}
 }
 
 // servers are the MCP servers that the session brings.

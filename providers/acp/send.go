@@ -46,6 +46,7 @@ type agentName struct {
 }
 
 type sessionParams struct {
+	Meta    object   `json:"_meta,omitempty"`
 	Session string   `json:"sessionId,omitzero"`
 	Cwd     string   `json:"cwd"`
 	Servers []server `json:"mcpServers"`

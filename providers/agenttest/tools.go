@@ -58,7 +58,7 @@ func handsInFrom(t *testing.T, r *Real, leash sandbox.Leash, record string) {
 			if err != nil || !jsonEqual(out.Final, []byte(tc.data)) {
 				t.Errorf("Run = %s, %v", out.Final, err)
 			}
-			if all := b.model.Requests(); !bytes.Contains(all[len(all)-1].Body, []byte("It was refused; mend this")) {
+			if all := b.model.Requests(); !bytes.Contains(all[len(all)-1].Body, []byte("refused; mend this")) {
 				t.Error("the model was not told that the first try was refused")
 			}
 			if record != "" {

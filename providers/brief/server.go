@@ -37,6 +37,15 @@ func (s *Server) Environ() map[string]string {
 	return env
 }
 
+// Names are the tools as claude calls them.
+func (s *Server) Names() []string {
+	names := make([]string, 0, len(s.Tools))
+	for _, t := range s.Tools {
+		names = append(names, "mcp__"+ServerName+"__"+t)
+	}
+	return names
+}
+
 // ServerOf is the server of a turn's tools that this command starts; nil when there is none, and when the turn has a prompt of its own.
 func ServerOf(turn *providers.Turn, command []string) *Server {
 	if len(command) == 0 || turn.Prompt != nil {

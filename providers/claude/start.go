@@ -41,7 +41,7 @@ func (r *run) spec(url string) sandbox.Spec {
 		args = append(args, "--append-system-prompt", r.prompt.System)
 	}
 	if s := brief.ServerOf(r.turn, r.agent.config.Tools); s != nil {
-		args = append(args, "--mcp-config", servers(s), "--allowedTools", "mcp__"+brief.ServerName+"__"+strings.Join(s.Tools, ",mcp__"+brief.ServerName+"__"))
+		args = append(args, "--mcp-config", servers(s), "--allowedTools", strings.Join(s.Names(), ","))
 	}
 	return sandbox.Spec{Argv: args, Talk: true, Env: []string{
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + sandbox.PlaceholderKey, "CLAUDE_CODE_MAX_RETRIES=2",
