@@ -17,6 +17,14 @@ func (t *Task) noteSession(u *Turn) {
 		t.SessionOf = map[Role]string{}
 	}
 	t.SessionOf[u.Role] = u.Agent
+	switch {
+	case u.Owner == "":
+		delete(t.SessionAt, u.Role)
+	case t.SessionAt == nil:
+		t.SessionAt = map[Role]string{u.Role: u.Owner}
+	default:
+		t.SessionAt[u.Role] = u.Owner
+	}
 }
 
 // noteEnd keeps what the end of a turn says about its agent: questions of the turn wait no more, a limit pauses the agent.
@@ -53,10 +61,12 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 		return fmt.Errorf("a turn needs a task")
 	}
 	t.noteSession(u)
+	t.Lease = max(t.Lease, u.Lease)
 	switch u.Event {
 	case TurnStarted:
 		t.Turn = &TurnState{Turn: *u, Seq: e.Seq, StartedAt: e.At, LastAt: e.At}
 		t.Spent.Turns++
+		t.Owner = u.Owner
 		if u.Checkpoint > t.Checkpoint {
 			t.Checkpoint = u.Checkpoint
 		}

@@ -257,8 +257,14 @@ type Task struct {
 	// Released is set when the worktree of the ended task is gone.
 	Released bool `json:"released,omitzero"`
 	// Sessions are the last sessions of the agents, by role, and SessionOf whose they are.
+	// SessionAt is the coordinator that ran the turn of a session, where several write one journal.
 	Sessions  map[Role]string `json:"sessions,omitzero"`
 	SessionOf map[Role]string `json:"session_of,omitzero"`
+	SessionAt map[Role]string `json:"session_at,omitzero"`
+	// Owner is the coordinator that ran the last turn, where several write one journal.
+	// Lease is the highest epoch of a lease that a turn of the task ran under.
+	Owner string `json:"owner,omitzero"`
+	Lease uint64 `json:"lease,omitzero"`
 	// Grants are the permissions that the admin gave for a time; Reply is the last answer to a question of an agent, until that
 	// role's next turn ended well; Pauses are the agents at a limit.
 	Grants []Grant      `json:"grants,omitzero"`

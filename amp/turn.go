@@ -39,6 +39,9 @@ type Turn struct {
 	// For is the msg_id that the turn works on; empty for a planning turn.
 	For   string `json:"for,omitzero"`
 	Epoch int    `json:"epoch"`
+	// Owner is the coordinator that ran the turn and Lease the epoch of its lease on the task, where several write one journal.
+	Owner string `json:"owner,omitzero"`
+	Lease uint64 `json:"lease,omitzero"`
 	PID   int    `json:"pid,omitzero"`
 	// Checkpoint is the number of the checkpoint set before the turn; Dir is where it works.
 	Checkpoint int    `json:"checkpoint,omitzero"`

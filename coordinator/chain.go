@@ -41,7 +41,7 @@ func (c *Coordinator) Remember(ctx context.Context, body amp.Chain) error {
 	if body.Stage != amp.StageMemory {
 		return fmt.Errorf("a message of the %s agent comes from a turn, not from here", body.Stage)
 	}
-	_, err := c.call(ctx, body.TaskID, func(now time.Time) ([]amp.Record, error) {
+	_, err := c.call(ctx, fromClient, body.TaskID, func(now time.Time) ([]amp.Record, error) {
 		if c.board.Task(body.TaskID) == nil {
 			return nil, fmt.Errorf("task %s is not known", body.TaskID)
 		}
@@ -57,7 +57,7 @@ const maxPast = 30
 
 // pastChain are the bodies of the task's last chain entries, oldest first.
 func (c *Coordinator) pastChain(ctx context.Context, id amp.TaskID) ([]json.RawMessage, error) {
-	entries, err := c.cfg.Log.Read(ctx, amp.Filter{TaskID: id, Kinds: []amp.Kind{amp.KindChain}, Newest: true, Limit: maxPast})
+	entries, err := c.lookUp(ctx, amp.Filter{TaskID: id, Kinds: []amp.Kind{amp.KindChain}, Newest: true, Limit: maxPast})
 	if err != nil {
 		return nil, fmt.Errorf("read the planning chain of %s: %w", id, err)
 	}

@@ -110,6 +110,13 @@ type Config struct {
 	LogFile string
 	Version string
 	NewID   func() string
+	// Owner makes this coordinator one of several that write the journal, which then is an [ssot.Shared]: it is a name that no other
+	// one has and that stays the same when it is started again. Empty: it writes alone.
+	Owner string
+	// Lease is how long the others wait for a coordinator that does not answer before they take its tasks (30 s).
+	Lease time.Duration
+	// Now is this machine's clock (time.Now).
+	Now func() time.Time
 }
 
 func (c *Config) defaults() {
@@ -124,6 +131,7 @@ func (c *Config) defaults() {
 	def(&c.CITimeout, 30*time.Minute)
 	def(&c.AskTimeout, 30*time.Minute)
 	def(&c.GrantFor, time.Hour)
+	def(&c.Lease, defaultLease)
 	if c.Slots == 0 {
 		c.Slots = 4
 	}
@@ -135,6 +143,9 @@ func (c *Config) defaults() {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.NewID == nil {
 		c.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
@@ -160,6 +171,12 @@ type Coordinator struct {
 	reserved  map[amp.TaskID]bool
 	deadlines map[amp.TaskID]time.Time
 	stalled   time.Time
+	// team is nil for a coordinator that writes alone; wanted are the tasks that somebody must act on and this one does not, since
+	// when; parked are requests that wait for the store; life ends with Run.
+	team   *team
+	wanted map[amp.TaskID]time.Time
+	parked []request
+	life   context.Context //nolint:containedctx // it bounds what the loop asks of the store while it judges
 }
 
 // ErrNotRunning says that the loop has ended.
@@ -190,6 +207,14 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 		queued: map[amp.TaskID]bool{}, reserved: map[amp.TaskID]bool{}, deadlines: map[amp.TaskID]time.Time{},
 	}
 	c.hub.head = board.Head.Seq
+	if cfg.Owner != "" {
+		shared, ok := cfg.Log.(ssot.Shared)
+		if !ok {
+			return nil, fmt.Errorf("coordinator %s: this journal is not one that several coordinators can write", cfg.Owner)
+		}
+		c.team, c.wanted = newTeam(&c.cfg, shared), map[amp.TaskID]time.Time{}
+		return c, nil
+	}
 	for _, t := range board.Tasks {
 		c.reserve(t)
 	}

@@ -76,6 +76,9 @@ func (c *Coordinator) verify(ctx context.Context, t *amp.Task) {
 			ck, err = c.cfg.Git.Verify(ctx, ws, turn, m.Payload.(*amp.Result), ref.MsgID)
 		}
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
+			if t.Result == nil || t.Result.MsgID != ref.MsgID || t.Checked != nil {
+				return nil
+			}
 			if err != nil {
 				return c.gitAlarm(t, now, "The result could not be compared with git", err)
 			}
@@ -288,10 +291,16 @@ func (c *Coordinator) reap(ctx context.Context, t *amp.Task) {
 				return outcome{}
 			}
 		}
-		return outcome{run: func(_ *amp.Task, now time.Time) []amp.Record {
+		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
+			if t.Turn == nil || t.Turn.TurnID != u.TurnID { // its own coordinator was able to say so
+				return nil
+			}
 			ended := u.Turn
 			ended.Event, ended.Outcome = amp.TurnEnded, amp.TurnLost
 			ended.Text = "the coordinator ended while the turn ran; no process of it is left"
+			if u.Owner != c.cfg.Owner {
+				ended.Text = fmt.Sprintf("%s lost its lease on the task while the turn ran; %s goes on, where no process of it is left", u.Owner, c.cfg.Owner)
+			}
 			ended.TookMS = max(0, u.LastAt.Sub(u.StartedAt).Milliseconds())
 			return []amp.Record{c.turnEntry(now, u.Role, u.Agent, ended)}
 		}}
@@ -334,7 +343,11 @@ func (c *Coordinator) reapOnce(ctx context.Context, agent providers.Agent, turnI
 
 // readMessage reads one stored message.
 func (c *Coordinator) readMessage(ctx context.Context, msgID string) (*amp.Message, error) {
-	entries, err := c.cfg.Log.Read(ctx, amp.Filter{ID: msgID, Limit: 1})
+	entries, err := c.lookUp(ctx, amp.Filter{ID: msgID, Limit: 1})
+	return messageOf(msgID, entries, err)
+}
+
+func messageOf(msgID string, entries []amp.Entry, err error) (*amp.Message, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,13 @@ func (h *hub) wait() (head uint64, grown <-chan struct{}) {
 	return h.head, h.grown
 }
 
+// seen is the last entry that was published.
+func (h *hub) seen() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head
+}
+
 // followPage is how many entries one batch of Follow holds at most.
 const followPage = 500
 

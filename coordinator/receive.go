@@ -15,12 +15,15 @@ import (
 // Receive takes in a message or an ACK of an agent that runs without our adapters. What breaks a rule is refused with every
 // problem, as a [*amp.RefusedError], and kept (AMP-002). Bytes that are stored already change nothing (AMP-013).
 func (c *Coordinator) Receive(ctx context.Context, in amp.Received) (amp.Receipt, error) {
+	if err := c.refresh(ctx); err != nil {
+		return amp.Receipt{}, err
+	}
 	measured, err := c.measureExternal(ctx, in)
 	if err != nil {
 		return amp.Receipt{}, err
 	}
 	var warnings []amp.Problem
-	appended, err := c.call(ctx, "", func(now time.Time) ([]amp.Record, error) {
+	appended, err := c.call(ctx, fromClient, "", func(now time.Time) ([]amp.Record, error) {
 		records, w, err := c.takeIn(in, measured, now)
 		warnings = w
 		return records, err
@@ -118,7 +121,7 @@ func (c *Coordinator) takeMessage(raw []byte, as amp.Role, who, source string, s
 
 // storedMessage reports a message that is stored already: as [*repeated] with the same bytes, else as an error (AMP-013).
 func (c *Coordinator) storedMessage(m *amp.Message, raw []byte) error {
-	e, err := c.cfg.Log.Read(context.Background(), amp.Filter{ID: m.MsgID, Limit: 1})
+	e, err := c.read(amp.Filter{ID: m.MsgID, Limit: 1})
 	if err != nil || len(e) == 0 {
 		return nil //nolint:nilerr // a store that cannot answer decides at the append
 	}
@@ -172,7 +175,8 @@ func (c *Coordinator) ackedBefore(t *amp.Task, msgID string) bool {
 
 // originOf reads the message that an ACK is for, nil when it is not in the journal.
 func (c *Coordinator) originOf(msgID string) *amp.Message {
-	m, err := c.readMessage(context.Background(), msgID)
+	entries, err := c.read(amp.Filter{ID: msgID, Limit: 1})
+	m, err := messageOf(msgID, entries, err)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -48,7 +47,7 @@ func (c *Coordinator) message(t *amp.Task, from, to amp.Role, who string, now ti
 
 // taken reports whether the journal holds an entry with this id. A store that cannot answer says no: the append decides.
 func (c *Coordinator) taken(id string) bool {
-	e, err := c.cfg.Log.Read(context.Background(), amp.Filter{ID: id, Limit: 1})
+	e, err := c.read(amp.Filter{ID: id, Limit: 1})
 	return err == nil && len(e) > 0
 }
 

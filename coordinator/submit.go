@@ -24,11 +24,17 @@ func (c *Coordinator) Submit(ctx context.Context, cmd amp.Command) (amp.Entry, e
 	if cmd.ID == "" {
 		cmd.ID = c.cfg.NewID()
 	}
+	if err := c.refresh(ctx); err != nil {
+		return amp.Entry{}, err
+	}
 	facts, list, err := c.survey(ctx, &cmd)
 	if err != nil {
 		return amp.Entry{}, err
 	}
-	appended, err := c.call(ctx, "", func(now time.Time) ([]amp.Record, error) { return c.decide(&cmd, facts, list, now) })
+	appended, err := c.call(ctx, fromClient, "", func(now time.Time) ([]amp.Record, error) {
+		again := cmd // judging completes it, and may be repeated
+		return c.decide(&again, facts, list, now)
+	})
 	if err != nil {
 		if r, ok := errors.AsType[*amp.RefusedError](err); ok && len(appended) > 0 {
 			r.Seq = appended[0].Entry.Seq
@@ -199,7 +205,7 @@ func (c *Coordinator) commandRecord(cmd *amp.Command, now time.Time) amp.Record 
 
 // seenBefore finds the entry of a command that is sent again.
 func (c *Coordinator) seenBefore(cmd *amp.Command) error {
-	e, err := c.cfg.Log.Read(context.Background(), amp.Filter{ID: cmd.ID, Limit: 1})
+	e, err := c.read(amp.Filter{ID: cmd.ID, Limit: 1})
 	if err != nil || len(e) == 0 {
 		return err
 	}
@@ -240,6 +246,8 @@ func (c *Coordinator) decideSubmit(cmd *amp.Command, facts amp.RepoFacts, now ti
 	cmd.TaskID = c.board.NewTaskID(now)
 	records := []amp.Record{c.commandRecord(cmd, now)}
 	if p != nil {
+		own := *p // it is completed with the task's id, which may be another the next time
+		p, cmd.Args.Plan = &own, &own
 		plan, problems := c.planRecords(&amp.Task{ID: cmd.TaskID, Wish: w}, p, cmd.By, amp.Admin, facts, now)
 		if len(problems) > 0 {
 			cmd.TaskID = ""

@@ -18,6 +18,8 @@ import (
 type liveTurn struct {
 	amp.Turn
 	cancel context.CancelFunc
+	// lease is what it runs under, nil when none is needed.
+	lease *tenure
 	// why is set by the loop before it stops the turn.
 	why     atomic.Pointer[string]
 	started time.Time
@@ -58,6 +60,9 @@ func (w *waits) total() time.Duration {
 	return w.sum
 }
 
+// lost reports whether the task is somebody else's by now, or may be.
+func (l *liveTurn) lost() bool { return l.lease.lost() }
+
 // stop asks the agent to end; the turn's end is written when it has.
 func (l *liveTurn) stop(why string) {
 	l.why.CompareAndSwap(nil, &why)
@@ -71,7 +76,7 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 		ID: c.cfg.NewID(), Task: t.ID, Role: role, Epoch: t.Epoch, Limits: agent.Limits,
 		Home: filepath.Join(c.cfg.Home, "homes", string(t.ID), string(role)), Subtask: t.CurrentSubtask().SubtaskID,
 	}
-	if t.SessionOf[role] == name { // another agent knows nothing of it
+	if t.SessionOf[role] == name && t.SessionAt[role] == c.cfg.Owner { // another agent, or another machine, knows nothing of it
 		turn.Session = t.Sessions[role]
 	}
 	if t.Reply != nil && t.Reply.Role == role {
@@ -81,14 +86,17 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 	if t.Attempts > 0 {
 		failed = t.LastTurn
 	}
-	planning := planningContext(t)
+	planning, lease := planningContext(t), c.under(t.ID)
 	if role == amp.Coordinator {
 		ws = amp.Workspace{}
 	}
 	c.start(ctx, job{key: "turn/" + string(t.ID), slot: true}, t, func(ctx context.Context) outcome {
 		u := amp.Turn{
 			TurnID: turn.ID, Event: amp.TurnStarted, TaskID: turn.Task, Role: role, Agent: name, For: msgID,
-			Epoch: turn.Epoch, Log: c.logFile(turn.ID),
+			Epoch: turn.Epoch, Log: c.logFile(turn.ID), Owner: c.cfg.Owner,
+		}
+		if lease != nil {
+			u.Lease = lease.Epoch
 		}
 		err := c.prepareTurn(ctx, &ws, &turn, &u, planning)
 		if failed != "" {
@@ -96,6 +104,9 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 		}
 		return outcome{
 			run: func(t *amp.Task, now time.Time) []amp.Record {
+				if t.Turn != nil {
+					return nil
+				}
 				if err != nil {
 					return c.gitAlarm(t, now, fmt.Sprintf("The turn of the %s cannot start", role), err)
 				}
@@ -103,7 +114,7 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 			},
 			after: func() {
 				if err == nil && agent.Agent != nil {
-					c.launch(u, turn, agent.Agent, ws)
+					c.launch(u, turn, agent.Agent, ws, lease)
 				}
 			},
 		}
@@ -149,7 +160,7 @@ func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *
 
 // loadMessages gives the agent its message and the ones that it refers to.
 func (c *Coordinator) loadMessages(ctx context.Context, turn *providers.Turn, msgID string) error {
-	e, err := c.cfg.Log.Read(ctx, amp.Filter{ID: msgID, Limit: 1})
+	e, err := c.lookUp(ctx, amp.Filter{ID: msgID, Limit: 1})
 	if err != nil || len(e) == 0 {
 		return fmt.Errorf("read message %s: not in the journal (%v)", msgID, err)
 	}
@@ -159,7 +170,7 @@ func (c *Coordinator) loadMessages(ctx context.Context, turn *providers.Turn, ms
 		return err
 	}
 	for _, ref := range m.ContextRef {
-		if e, err := c.cfg.Log.Read(ctx, amp.Filter{ID: ref, Limit: 1}); err == nil && len(e) > 0 {
+		if e, err := c.lookUp(ctx, amp.Filter{ID: ref, Limit: 1}); err == nil && len(e) > 0 {
 			turn.Context = append(turn.Context, e[0].Body)
 		}
 	}
@@ -171,9 +182,9 @@ func (c *Coordinator) logFile(turnID string) string {
 }
 
 // launch runs the agent in a goroutine of its own. Everything that it says goes through the inbox.
-func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Agent, ws amp.Workspace) {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &liveTurn{Turn: u, cancel: cancel, started: time.Now()}
+func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Agent, ws amp.Workspace, lease *tenure) {
+	ctx, cancel := context.WithCancel(c.base(lease))
+	l := &liveTurn{Turn: u, cancel: cancel, started: c.now(), lease: lease}
 	c.live[u.TurnID] = l
 	c.wg.Go(func() {
 		defer cancel()
@@ -185,10 +196,10 @@ func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Ag
 		}
 		turn.Ask = func(ctx context.Context, p providers.Permission) providers.Decision { return c.permit(ctx, l, p) }
 		out, err := agent.Run(ctx, turn, func(ev providers.Event) {
-			c.inbox <- request{task: u.TaskID, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }}
+			c.inbox <- request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }}
 		})
 		end := c.examine(ctx, l, ws, out, err)
-		c.inbox <- request{task: u.TaskID, run: func(now time.Time) ([]amp.Record, error) {
+		c.inbox <- request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) {
 			delete(c.live, u.TurnID)
 			c.wake(u.TaskID)
 			return c.ended(l, end, now), nil
@@ -206,13 +217,16 @@ func openLog(name string) (*os.File, error) {
 // heard takes in what a running agent says.
 func (c *Coordinator) heard(l *liveTurn, ev providers.Event, now time.Time) []amp.Record {
 	t := c.board.Task(l.TaskID)
-	current := t.Turn != nil && t.Turn.TurnID == l.TurnID && l.Epoch == t.Epoch
+	current := t.Turn != nil && t.Turn.TurnID == l.TurnID && l.Epoch == t.Epoch && !l.lost()
 	progress := func(text string) []amp.Record {
 		l.wrote, l.held = now, ""
 		return []amp.Record{c.turnEntry(now, l.Role, l.Agent, amp.Turn{
 			TurnID: l.TurnID, Event: amp.TurnProgress, TaskID: l.TaskID, Role: l.Role, Agent: l.Agent, Epoch: l.Epoch, PID: l.PID,
 			Session: ev.Session, Text: text,
 		})}
+	}
+	if l.lost() && (ev.Type == providers.EventStarted || ev.Type == providers.EventProgress) {
+		return nil
 	}
 	switch ev.Type {
 	case providers.EventStarted:
@@ -252,9 +266,12 @@ func (c *Coordinator) heard(l *liveTurn, ev providers.Event, now time.Time) []am
 
 // late keeps what a fenced turn said; nothing acts on it (AMP-174).
 func (c *Coordinator) late(l *liveTurn, what string, raw []byte, now time.Time) amp.Record {
+	why := fmt.Sprintf("a report of epoch %d, which is fenced: kept, not acted on", l.Epoch)
+	if l.lost() {
+		why = fmt.Sprintf("a report of lease %d of %s, which was lost: kept, not acted on", l.Lease, l.Owner)
+	}
 	return c.refuse(now, l.Role, l.Agent, amp.Refusal{
 		What: what, TaskID: l.TaskID, Source: "turn " + l.TurnID, Raw: raw,
-		Turn: l.TurnID, Epoch: l.Epoch, Problems: []amp.Problem{{Rule: amp.RuleEpoch, Message: fmt.Sprintf(
-			"a report of epoch %d, which is fenced: kept, not acted on", l.Epoch)}},
+		Turn: l.TurnID, Epoch: l.Epoch, Problems: []amp.Problem{{Rule: amp.RuleEpoch, Message: why}},
 	})
 }

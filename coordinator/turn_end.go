@@ -28,13 +28,13 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 	switch l.Role {
 	case amp.Reviewer:
 		var v *amp.Verdict
-		if err == nil {
+		if err == nil && !l.lost() {
 			v, _ = payloadOf(out.Final).(*amp.Verdict)
 		}
 		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, v)
 		e.check, e.err = &ck, errors.Join(err, gitErr)
 	case amp.Executor:
-		if err != nil {
+		if err != nil && !l.lost() {
 			if ck, gitErr := c.cfg.Git.Verify(ctx, ws, l.TurnID, nil, l.For); gitErr == nil {
 				e.check = &ck
 			}
@@ -90,12 +90,20 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		}
 		return append(more, c.turnEntry(now, l.Role, l.Agent, u))
 	}
-	if t.Turn == nil || t.Turn.TurnID != l.TurnID || l.Epoch < t.Epoch {
+	current := t.Turn != nil && t.Turn.TurnID == l.TurnID
+	if !current || l.Epoch < t.Epoch || l.lost() {
 		var kept []amp.Record
 		if e.err == nil && len(e.out.Final) > 0 {
 			kept = append(kept, c.late(l, "final", e.out.Final, now))
 		}
-		return end(amp.TurnKilled, reason(l, "the turn was fenced"), kept...)
+		why := "the turn was fenced"
+		if l.lost() {
+			why = fmt.Sprintf("%s lost its lease on the task", l.Owner)
+		}
+		if l.lost() && !current { // whoever took the task has ended the turn; only what it cost is news
+			u.TookMS = 0
+		}
+		return end(amp.TurnKilled, reason(l, why), kept...)
 	}
 	if e.err != nil {
 		return c.endedBadly(t, l, e, &u, now, end)
@@ -122,7 +130,7 @@ const maxFaults = 20
 
 // faults are what was wrong with the answer of a turn in this role, nil when it had none or ended for another reason.
 func (c *Coordinator) faults(ctx context.Context, task amp.TaskID, role amp.Role, turnID string) []string {
-	entries, err := c.cfg.Log.Read(ctx, amp.Filter{TaskID: task, Kinds: []amp.Kind{amp.KindRefusal, amp.KindTurn}, Newest: true, Limit: 20})
+	entries, err := c.lookUp(ctx, amp.Filter{TaskID: task, Kinds: []amp.Kind{amp.KindRefusal, amp.KindTurn}, Newest: true, Limit: 20})
 	if err != nil {
 		return nil // it is told less, and answers all the same
 	}

@@ -41,7 +41,11 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 	if c.works[key] != nil {
 		return
 	}
+	lease := c.under(t.ID)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if lease != nil {
+		context.AfterFunc(lease.ctx, cancel)
+	}
 	w := &work{always: j.always, task: t.ID, epoch: t.Epoch, slot: j.slot, cancel: cancel}
 	c.works[key] = w
 	id := t.ID
@@ -49,17 +53,19 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 		out := f(ctx)
 		aborted := ctx.Err() != nil
 		cancel()
-		r := request{task: id}
+		r := request{task: id, lease: lease}
 		stored := false
 		r.run = func(now time.Time) ([]amp.Record, error) {
 			delete(c.works, key)
 			c.wake(id)
+			stored = false
 			t := c.board.Task(id)
-			if aborted || t.Epoch != w.epoch && !j.always || out.run == nil {
+			if aborted || lease.lost() || t.Epoch != w.epoch && !j.always || out.run == nil {
 				return nil, nil
 			}
-			stored = true
-			return out.run(t, now), nil
+			records := out.run(t, now)
+			stored = len(records) > 0
+			return records, nil
 		}
 		r.done = func(_ []ssot.Appended, err error) {
 			if stored && err == nil && out.after != nil {

@@ -49,7 +49,7 @@ func LastEpoch(t *amp.Task) uint64 {
 	if t.Turn != nil {
 		last = max(last, t.Turn.Epoch)
 	}
-	return uint64(max(last, 0))
+	return max(t.Lease, uint64(max(last, 0)))
 }
 
 // Shared is a Log that several coordinators write, on any number of machines.

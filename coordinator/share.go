@@ -1,0 +1,169 @@
+package coordinator
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"arbiter/amp"
+)
+
+// now is the time of entries: the store's, when several machines write.
+func (c *Coordinator) now() time.Time {
+	if c.team == nil {
+		return c.cfg.Now()
+	}
+	return c.cfg.Now().Add(c.team.skew())
+}
+
+// under is the lease on a task, nil when there is none, or when none is needed.
+func (c *Coordinator) under(id amp.TaskID) *tenure {
+	if c.team == nil {
+		return nil
+	}
+	return c.team.tenure(id)
+}
+
+// base is the context of what is done for a task under a lease.
+func (c *Coordinator) base(h *tenure) context.Context {
+	if h == nil {
+		return context.Background()
+	}
+	return h.ctx
+}
+
+// mine reports whether this coordinator acts on a task. One that is not, and needs somebody to act, is asked for.
+func (c *Coordinator) mine(t *amp.Task) bool {
+	if c.team == nil || c.team.tenure(t.ID) != nil {
+		return true
+	}
+	delete(c.reserved, t.ID)
+	delete(c.queued, t.ID)
+	delete(c.deadlines, t.ID)
+	if !c.needed(t) {
+		delete(c.wanted, t.ID)
+		return false
+	}
+	if _, asked := c.wanted[t.ID]; !asked {
+		c.wanted[t.ID] = time.Now()
+	}
+	return false
+}
+
+// needed reports whether somebody must act on a task, now or when a clock runs out.
+func (c *Coordinator) needed(t *amp.Task) bool {
+	if t.Turn != nil || !c.due(t, c.now()).IsZero() {
+		return true
+	}
+	switch {
+	case t.Status.Ended():
+		return !t.Released && t.Workspace().Repo != "" && t.Round > 0
+	case c.board.Stopped != nil:
+		return false
+	case t.Status == amp.Locked && !t.HasOpen(amp.HallucinationLock), t.Doing != nil:
+		return true
+	case t.Status == amp.Suspended || t.Status == amp.Locked:
+		return t.Proof == 0
+	}
+	return c.active(t)
+}
+
+// active reports whether the next step of a task is one of the loop, not of a person.
+func (c *Coordinator) active(t *amp.Task) bool {
+	if t.Blocked() != "" || c.board.Stopped != nil {
+		return false
+	}
+	switch t.Status {
+	case amp.Drafting:
+		return t.Wish != nil
+	case amp.Dispatched, amp.Executing:
+		return t.Dispatch != nil || t.Next != "" && t.Approval != nil
+	case amp.Verifying:
+		return t.Result != nil
+	case amp.Reviewing:
+		return t.Request != nil && t.Verdict == nil
+	case amp.AwaitingApproval, amp.Held, amp.Suspended, amp.Locked, amp.StatusApproved, amp.Delivered, amp.Terminated:
+	}
+	return false
+}
+
+// slotted reports whether a task has a turn, or waits for one.
+func (c *Coordinator) slotted(t *amp.Task) bool {
+	if t.Turn != nil {
+		return true
+	}
+	checked := t.Status == amp.Verifying && t.CI == nil // git and the checks are at work on it
+	return c.active(t) && !checked
+}
+
+// settleLeases gives tasks back on which nothing is to be done here.
+func (c *Coordinator) settleLeases(ids []amp.TaskID) {
+	for _, id := range ids {
+		t := c.board.Task(id)
+		if c.team.tenure(id) == nil || c.needed(t) || c.busy(t) {
+			continue
+		}
+		delete(c.reserved, id)
+		delete(c.deadlines, id)
+		c.team.leave(id)
+	}
+	if len(c.wanted) > 0 {
+		c.team.wake()
+	}
+}
+
+// busy reports whether a work or a turn of the task runs in this process.
+func (c *Coordinator) busy(t *amp.Task) bool {
+	for _, l := range c.live {
+		if l.TaskID == t.ID {
+			return true
+		}
+	}
+	for _, w := range c.works {
+		if w.task == t.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// enlist makes this coordinator one of its team: it shows itself, measures the clocks, follows the journal and takes tasks, until ctx
+// ends. stop gives back what it holds.
+func (c *Coordinator) enlist(ctx context.Context) (stop func()) {
+	if c.team == nil {
+		return func() {}
+	}
+	if err := c.reach(ctx, c.team.renew); err != nil {
+		c.cfg.Logger.Error("the coordinator cannot take tasks yet", "err", err)
+	}
+	keeping, end := context.WithCancel(context.Background()) // also while turns are stopped
+	var kept sync.WaitGroup
+	kept.Go(func() { c.team.keep(keeping) })
+	c.wg.Go(func() { c.recruit(ctx) })
+	c.wg.Go(func() { c.followOthers(ctx) })
+	return func() {
+		end()
+		kept.Wait()
+		bounded, cancel := context.WithTimeout(context.Background(), c.team.ttl/6)
+		defer cancel()
+		if err := c.team.quit(bounded); err != nil {
+			c.cfg.Logger.Warn("leases were not given back; they lapse", "err", err)
+		}
+	}
+}
+
+// followOthers lets the loop read what other coordinators append.
+func (c *Coordinator) followOthers(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := c.team.log.Grown(ctx, c.hub.seen())
+		if err == nil {
+			_, err = c.call(ctx, fromWork, "", func(time.Time) ([]amp.Record, error) { return nil, c.catchUp(c.life) })
+		}
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(longestRetry):
+			}
+		}
+	}
+}
