@@ -82,7 +82,7 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 			}
 		}
 	case TurnEnded:
-		t.Spent.WallSec += int((max(u.TookMS-max(u.WaitedMS, 0), 0) + 500) / 1000)
+		t.Spent.WallSec += int((u.workMS() + 500) / 1000)
 		b.spend(e, u)
 		if t.Turn == nil || t.Turn.TurnID != u.TurnID {
 			return nil
@@ -97,3 +97,6 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 	}
 	return nil
 }
+
+// workMS is how long the turn worked, in milliseconds: what it waited for answers of the admin is none of it.
+func (u *Turn) workMS() int64 { return max(u.TookMS-max(u.WaitedMS, 0), 0) }

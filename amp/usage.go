@@ -30,7 +30,7 @@ type Usage struct {
 	TookMS  int64   `json:"took_ms,omitzero"`
 }
 
-// Took is how long the turns ran in all.
+// Took is how long the turns worked in all, without what they waited for answers of the admin.
 func (u Usage) Took() time.Duration { return time.Duration(u.TookMS) * time.Millisecond }
 
 // Plus is the sum of both. It stays finite whatever a journal says.
@@ -50,7 +50,7 @@ func clamp(a, b int) int { return min(max(a, 0)+min(max(b, 0), maxCount), maxCou
 
 // used is what one turn took.
 func used(u *Turn) Usage {
-	return Usage{}.Plus(Usage{Turns: 1, Tokens: u.Tokens, TookMS: u.TookMS, CostUSD: min(max(u.CostUSD, 0), maxCost)})
+	return Usage{}.Plus(Usage{Turns: 1, Tokens: u.Tokens, TookMS: u.workMS(), CostUSD: min(max(u.CostUSD, 0), maxCost)})
 }
 
 // Outcomes counts turns by how they ended.

@@ -107,6 +107,18 @@ func TestUsage_days(t *testing.T) {
 	}
 }
 
+// TestUsage_waiting: what a turn waited for the admin is no work, and an answer that came late makes none of it less than nothing.
+func TestUsage_waiting(t *testing.T) {
+	t.Parallel()
+	s := newSpender(t)
+	day := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	s.end("codex", day, amp.Turn{Outcome: amp.TurnOK, TookMS: 60_000, WaitedMS: 45_000})
+	s.end("codex", day, amp.Turn{Outcome: amp.TurnOK, TookMS: 1_000, WaitedMS: 2_000})
+	if got := s.b.UsageOf("codex").On(day).Took(); got != 15*time.Second {
+		t.Errorf("the turns worked %s, want 15s", got)
+	}
+}
+
 // TestUsage_bounded: however long a journal is, what the board keeps of it has a bound, and what it keeps is the newest.
 func TestUsage_bounded(t *testing.T) {
 	t.Parallel()
