@@ -1,0 +1,223 @@
+package github
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+)
+
+// PublicAPI is where GitHub itself answers.
+const PublicAPI = "https://api.github.com/"
+
+// patience is how long one request may take.
+const patience = 2 * time.Minute
+
+var (
+	// errNoBranch says that the branch is not there, errEmpty that the repository has no commit at all.
+	errNoBranch = errors.New("the branch is not there")
+	errEmpty    = errors.New("the repository is empty")
+)
+
+// remote is one branch of a repository.
+type remote struct {
+	client              *gh.Client
+	http                *transport
+	owner, name, branch string
+}
+
+// row is one row of a tree.
+type row struct{ path, mode, kind, sha string }
+
+// file is one file of a commit.
+type file struct {
+	path string
+	data []byte
+}
+
+func newRemote(c *Config) (*remote, error) {
+	base, err := url.Parse(c.URL)
+	if err != nil || base.Host == "" {
+		return nil, fmt.Errorf("%q is no address of an API, as %s", c.URL, PublicAPI)
+	}
+	if !strings.HasSuffix(base.Path, "/") {
+		base.Path += "/"
+	}
+	owner, name, ok := strings.Cut(c.Repo, "/")
+	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
+		return nil, fmt.Errorf("%q is no repository, as owner/name", c.Repo)
+	}
+	t := &transport{base: c.Transport, host: base.Host, gap: c.Gap}
+	r := &remote{http: t, owner: owner, name: name, branch: c.Branch}
+	r.client = gh.NewClient(&http.Client{Transport: t})
+	r.client.BaseURL, r.client.UserAgent = base, "arbiter-mirror"
+	return r, nil
+}
+
+// status is the code of an answer that was an error, 0 when there was none.
+func status(err error) int {
+	if e, ok := errors.AsType[*gh.ErrorResponse](err); ok && e.Response != nil {
+		return e.Response.StatusCode
+	}
+	return 0
+}
+
+// head is the commit of the branch.
+func (r *remote) head(ctx context.Context) (string, error) {
+	ref, _, err := r.client.Git.GetRef(ctx, r.owner, r.name, "heads/"+r.branch)
+	switch {
+	case status(err) == http.StatusConflict:
+		return "", errEmpty
+	case status(err) == http.StatusNotFound:
+		// The repository may be out of sight too, which is another trouble.
+		if _, _, err := r.client.Repositories.Get(ctx, r.owner, r.name); err != nil {
+			return "", err
+		}
+		return "", errNoBranch
+	case err != nil:
+		return "", err
+	}
+	return hexSHA(ref.GetObject().GetSHA())
+}
+
+// hexSHA refuses what is no name of an object, since it becomes a part of an address.
+func hexSHA(sha string) (string, error) {
+	if len(sha) != 40 || strings.Trim(sha, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("the service answered with %.60q, which is no commit or tree", sha)
+	}
+	return sha, nil
+}
+
+func (r *remote) treeOf(ctx context.Context, commit string) (string, error) {
+	c, _, err := r.client.Git.GetCommit(ctx, r.owner, r.name, commit)
+	if err != nil {
+		return "", err
+	}
+	return hexSHA(c.GetTree().GetSHA())
+}
+
+// has reports whether a commit is in the repository.
+func (r *remote) has(ctx context.Context, commit string) (bool, error) {
+	_, _, err := r.client.Git.GetCommit(ctx, r.owner, r.name, commit)
+	if c := status(err); c == http.StatusNotFound || c == http.StatusUnprocessableEntity {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (r *remote) tree(ctx context.Context, sha string) ([]row, error) {
+	t, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, false)
+	if err != nil {
+		return nil, err
+	}
+	if t.GetTruncated() {
+		return nil, fmt.Errorf("tree %s has more rows than the service shows", sha)
+	}
+	return rowsOf(t)
+}
+
+func rowsOf(t *gh.Tree) ([]row, error) {
+	var rows []row
+	for _, e := range t.Entries {
+		sha, err := hexSHA(e.GetSHA())
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{e.GetPath(), e.GetMode(), e.GetType(), sha})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.path, b.path) })
+	return rows, nil
+}
+
+func (r *remote) blob(ctx context.Context, sha string) ([]byte, error) {
+	b, _, err := r.client.Git.GetBlob(ctx, r.owner, r.name, sha)
+	if err != nil {
+		return nil, err
+	}
+	if b.GetEncoding() != "base64" {
+		return []byte(b.GetContent()), nil
+	}
+	return base64.StdEncoding.DecodeString(strings.ReplaceAll(b.GetContent(), "\n", ""))
+}
+
+// maxInline is the most of a file that goes into the request for its tree; a larger one gets a request of its own.
+const maxInline = 2 << 20
+
+// write makes a tree of files upon a base, which may be empty, with rows that are there already, and returns it with its own rows.
+func (r *remote) write(ctx context.Context, base string, keep []row, files []file) (sha string, rows []row, err error) {
+	var entries []*gh.TreeEntry
+	for _, k := range keep {
+		entries = append(entries, &gh.TreeEntry{Path: &k.path, Mode: &k.mode, Type: &k.kind, SHA: &k.sha})
+	}
+	for _, f := range files {
+		e := &gh.TreeEntry{Path: gh.String(f.path), Mode: gh.String("100644"), Type: gh.String("blob")}
+		if len(f.data) <= maxInline {
+			e.Content = gh.String(string(f.data))
+		} else {
+			b, _, err := r.client.Git.CreateBlob(ctx, r.owner, r.name, &gh.Blob{
+				Encoding: gh.String("base64"), Content: gh.String(base64.StdEncoding.EncodeToString(f.data)),
+			})
+			if err != nil {
+				return "", nil, err
+			}
+			e.SHA = b.SHA
+		}
+		entries = append(entries, e)
+	}
+	t, _, err := r.client.Git.CreateTree(ctx, r.owner, r.name, base, entries)
+	if err != nil {
+		return "", nil, err
+	}
+	if sha, err = hexSHA(t.GetSHA()); err != nil {
+		return "", nil, err
+	}
+	rows, err = rowsOf(t)
+	return sha, rows, err
+}
+
+// writer is who makes the commits.
+const (
+	writerName  = "arbiter"
+	writerEmail = "arbiter@arbiter.invalid"
+)
+
+// commit makes a commit, which no branch names yet. parent may be empty.
+func (r *remote) commit(ctx context.Context, tree, parent, message string, at time.Time) (string, error) {
+	who := &gh.CommitAuthor{Name: gh.String(writerName), Email: gh.String(writerEmail), Date: &gh.Timestamp{Time: at}}
+	c := &gh.Commit{Message: &message, Tree: &gh.Tree{SHA: &tree}, Author: who, Committer: who}
+	if parent != "" {
+		c.Parents = []*gh.Commit{{SHA: &parent}}
+	}
+	made, _, err := r.client.Git.CreateCommit(ctx, r.owner, r.name, c, nil)
+	if err != nil {
+		return "", err
+	}
+	return hexSHA(made.GetSHA())
+}
+
+// advance moves the branch to a commit that follows its head, or makes the branch. It never forces.
+func (r *remote) advance(ctx context.Context, commit string, there bool) error {
+	ref := &gh.Reference{Ref: gh.String("refs/heads/" + r.branch), Object: &gh.GitObject{SHA: &commit}}
+	var err error
+	if there {
+		_, _, err = r.client.Git.UpdateRef(ctx, r.owner, r.name, ref, false)
+	} else {
+		_, _, err = r.client.Git.CreateRef(ctx, r.owner, r.name, ref)
+	}
+	return err
+}
+
+// first gives an empty repository its first commit: nothing else can be written before.
+func (r *remote) first(ctx context.Context, readme []byte) error {
+	_, _, err := r.client.Repositories.CreateFile(ctx, r.owner, r.name, readmeFile, &gh.RepositoryContentFileOptions{
+		Message: gh.String("Begin the mirror of a journal"), Content: readme,
+	})
+	return err
+}

@@ -1,0 +1,164 @@
+package github
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// maxAnswer bounds one answer of the service.
+	maxAnswer = 64 << 20
+	// maxKept bounds an answer that is kept for a conditional request, maxTags how many are.
+	maxKept = 64 << 10
+	maxTags = 16
+)
+
+// transport gives each request the token, asks conditionally for what it has seen before, keeps writes apart, and bounds what comes back.
+type transport struct {
+	base http.RoundTripper
+	// host is the only one that gets the token: an answer may redirect anywhere.
+	host string
+	gap  time.Duration
+
+	mu       sync.Mutex
+	token    string
+	tags     map[string]kept
+	wrote    time.Time
+	requests int
+	left     int
+}
+
+// kept is an answer with its ETag.
+type kept struct {
+	tag  string
+	body []byte
+}
+
+func (t *transport) setToken(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.token = token
+}
+
+func (t *transport) count() (requests, left int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.requests, t.left
+}
+
+// RoundTrip sends one request, and gives it its time.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	resp, err := t.send(r.Clone(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = bounded{resp.Body, closer{resp.Body, cancel}}
+	return resp, nil
+}
+
+func (t *transport) send(r *http.Request) (*http.Response, error) {
+	key := r.URL.String()
+	t.mu.Lock()
+	if t.token != "" && r.URL.Host == t.host {
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
+	known := t.tags[key]
+	due := t.wrote.Add(t.gap)
+	t.requests++
+	t.mu.Unlock()
+	read := r.Method == http.MethodGet
+	if read && known.tag != "" {
+		r.Header.Set("If-None-Match", known.tag)
+	}
+	if !read {
+		if err := sleep(r.Context(), time.Until(due)); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := t.base.RoundTrip(r)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !read {
+		t.wrote = time.Now()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining")); err == nil {
+		t.left = n
+	}
+	resp.Body = bounded{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	if !read {
+		return resp, nil
+	}
+	return t.conditional(key, known, resp)
+}
+
+// conditional answers from what was kept when nothing changed, and keeps small answers.
+func (t *transport) conditional(key string, known kept, resp *http.Response) (*http.Response, error) {
+	if resp.StatusCode == http.StatusNotModified && known.tag != "" {
+		resp.Body.Close()
+		resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(known.body)), int64(len(known.body))
+		return resp, nil
+	}
+	tag := resp.Header.Get("Etag")
+	if resp.StatusCode != http.StatusOK || tag == "" {
+		return resp, nil
+	}
+	start, err := io.ReadAll(io.LimitReader(resp.Body, maxKept+1))
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	if len(start) > maxKept {
+		resp.Body = bounded{io.MultiReader(bytes.NewReader(start), resp.Body), resp.Body}
+		return resp, nil
+	}
+	resp.Body.Close()
+	if len(t.tags) >= maxTags || t.tags == nil {
+		t.tags = map[string]kept{}
+	}
+	t.tags[key] = kept{tag: tag, body: start}
+	resp.Body = io.NopCloser(bytes.NewReader(start))
+	return resp, nil
+}
+
+// bounded reads a part of what it closes.
+type bounded struct {
+	io.Reader
+	io.Closer
+}
+
+// closer ends the time of a request with its answer.
+type closer struct {
+	io.Closer
+	cancel context.CancelFunc
+}
+
+func (c closer) Close() error {
+	defer c.cancel()
+	return c.Closer.Close()
+}
+
+// sleep waits, or ends with the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

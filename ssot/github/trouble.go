@@ -1,0 +1,156 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"arbiter/amp"
+)
+
+// ErrElsewhere says that another process writes to the mirror at this moment.
+var ErrElsewhere = errors.New("another process writes to the mirror")
+
+const (
+	firstWait = 2 * time.Second
+	// maxWait bounds the time until an outage is tried again.
+	maxWait = 10 * time.Minute
+	// limitWait is the least after a secondary limit that names no time, as GitHub asks for.
+	limitWait = time.Minute
+)
+
+// verdict is what an error means.
+type verdict struct {
+	what, next string
+	// wait is how long at least; zero leaves it to the number of tries.
+	wait time.Duration
+	// person says that only a person can mend it; stopped that trying again is of no use before.
+	person, stopped bool
+}
+
+// judge says what an error means and what helps.
+func (m *Mirror) judge(err error) verdict {
+	if x, ok := errors.AsType[*DivergedError](err); ok {
+		return verdict{
+			what: x.Error(), person: true, stopped: true,
+			next: "Look at it with arbiter journal verify --against " + m.cfg.Repo + ". If the journal here is right, write the mirror anew: arbiter mirror push --rebuild",
+		}
+	}
+	if x, ok := errors.AsType[*gh.RateLimitError](err); ok {
+		return verdict{what: "the rate limit of GitHub is used up", wait: max(time.Second, time.Until(x.Rate.Reset.Time)), next: "It goes on by itself."}
+	}
+	if x, ok := errors.AsType[*gh.AbuseRateLimitError](err); ok {
+		v := verdict{what: "GitHub asks for a pause", wait: limitWait, next: "It goes on by itself."}
+		if x.RetryAfter != nil {
+			v.wait = max(time.Second, *x.RetryAfter)
+		}
+		return v
+	}
+	if x, ok := errors.AsType[*tokenError](err); ok {
+		return verdict{what: x.Error(), next: "Mend where [mirror] says the token is; it is read again by itself.", person: true}
+	}
+	if errors.Is(err, ErrElsewhere) {
+		return verdict{what: err.Error(), next: "It goes on by itself.", wait: firstWait}
+	}
+	x, ok := errors.AsType[*gh.ErrorResponse](err)
+	if !ok || x.Response == nil {
+		return verdict{what: "GitHub cannot be reached: " + plain(err), next: "It goes on by itself."}
+	}
+	return m.judgeAnswer(x)
+}
+
+func (m *Mirror) judgeAnswer(x *gh.ErrorResponse) verdict {
+	said := fmt.Sprintf("GitHub answered %d %.200s", x.Response.StatusCode, plain(errors.New(x.Message)))
+	switch code := x.Response.StatusCode; {
+	case code == http.StatusUnauthorized:
+		return verdict{
+			what: "GitHub does not accept the token", person: true,
+			next: "Put a valid token where [mirror] says it is; it is read again by itself.",
+		}
+	case code == http.StatusTooManyRequests, code == http.StatusForbidden && x.Response.Header.Get("Retry-After") != "":
+		v := verdict{what: "GitHub asks for a pause", wait: limitWait, next: "It goes on by itself."}
+		if s, err := strconv.Atoi(x.Response.Header.Get("Retry-After")); err == nil && s >= 0 && s <= 1<<20 {
+			v.wait = max(time.Second, time.Duration(s)*time.Second)
+		}
+		return v
+	case code == http.StatusForbidden:
+		return verdict{
+			what: said, person: true,
+			next: "Give the token the permission Contents: read and write for " + m.cfg.Repo + ", and keep branch protection away from " + m.cfg.Branch + ".",
+		}
+	case code == http.StatusNotFound:
+		return verdict{
+			what: "there is no repository " + m.cfg.Repo + ", or the token does not see it", person: true,
+			next: "Create it, private and empty, and give the token access to it.",
+		}
+	case code == http.StatusUnprocessableEntity, code == http.StatusConflict:
+		return verdict{what: "somebody else wrote to the branch at the same time: " + said, next: "It goes on by itself.", wait: time.Second}
+	case code >= 500:
+		return verdict{what: said, next: "It goes on by itself."}
+	}
+	return verdict{what: said, next: "Look at [mirror] in the configuration.", person: true}
+}
+
+// plain is an error on one line, for a person.
+func plain(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > 300 {
+		text = text[:300] + "…"
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// trouble says what is wrong and returns how long to wait: what the service asks for, or longer with each try, and never all at once.
+func (m *Mirror) trouble(err error) time.Duration {
+	v := m.judge(err)
+	wait := v.wait
+	if wait < maxWait {
+		wait = max(wait, min(maxWait, firstWait<<min(m.tries, 20)))
+	}
+	if v.stopped {
+		wait = maxWait
+	}
+	m.tries++
+	wait += time.Duration(m.cfg.Jitter.Int64N(int64(wait)/4 + 1))
+	if errors.Is(err, ErrElsewhere) {
+		return wait
+	}
+	until := time.Now().Add(wait).UTC()
+	if c := status(err); c == http.StatusUnprocessableEntity || c == http.StatusNotFound || c == http.StatusConflict {
+		m.looked = time.Time{}
+	}
+	m.cfg.Logger.Warn("the journal is not mirrored", "why", v.what, "again_at", until.Format(time.RFC3339), "next", v.next)
+	m.say(func(s *amp.MirrorState) { s.Trouble, s.Next, s.Until, s.Stopped = v.what, v.next, until, v.stopped })
+	return wait
+}
+
+// tokenError says that there is no token. It does not hold one.
+type tokenError struct{ err error }
+
+func (e *tokenError) Error() string { return "there is no token for the mirror: " + e.err.Error() }
+
+func (e *tokenError) Unwrap() error { return e.err }
+
+// renew reads the token, and reports whether it is another one.
+func (m *Mirror) renew(ctx context.Context) (other bool, err error) {
+	if m.cfg.Token == nil {
+		return false, nil
+	}
+	token, err := m.cfg.Token(ctx)
+	if err != nil {
+		return false, &tokenError{err}
+	}
+	other = token != m.token
+	if other && m.token != "" {
+		m.cfg.Logger.Info("the mirror goes on with another token")
+	}
+	m.token = token
+	m.remote.http.setToken(token)
+	return other, nil
+}
