@@ -87,6 +87,8 @@ type CoordinatorState struct {
 	Stopped bool `json:"stopped"`
 	// Indexed is the last entry in the index of searches; those behind it are looked through one by one.
 	Indexed uint64 `json:"indexed,omitzero"`
+	// Mirror is how far the mirror of the journal is, nil when there is none.
+	Mirror *MirrorState `json:"mirror,omitzero"`
 	// Agents are the configured agents by role; Roles names the one that gets a task whose plan names nobody.
 	Agents map[Role][]string `json:"agents"`
 	Roles  map[Role]string   `json:"roles,omitzero"`

@@ -92,6 +92,8 @@ type Config struct {
 	Permissions []amp.PermissionRule
 	AskTimeout  time.Duration
 	GrantFor    time.Duration
+	// Mirror, if not nil, says how far the mirror of the journal is.
+	Mirror func() amp.MirrorState
 	// Memory returns what earlier tasks taught about a repository, bounded, for its planners; nil for nothing.
 	Memory func(repo string) (string, error)
 	// Undo is the time in which a decision taken on a screen can be withdrawn (10 s).

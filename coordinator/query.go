@@ -160,5 +160,10 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 	err := c.view(ctx, func(b *amp.Board) {
 		head, s.Started, s.Turns, s.Stopped = b.Head, c.started, len(c.live), b.Stopped != nil
 	})
+	if c.cfg.Mirror != nil {
+		m := c.cfg.Mirror()
+		m.Behind = head.Seq - min(head.Seq, m.Head.Seq)
+		s.Mirror = &m
+	}
 	return amp.Page{Head: head, Status: s}, err
 }

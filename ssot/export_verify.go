@@ -60,12 +60,12 @@ func (r *ExportReport) gap(from, to uint64) {
 //
 // Its memory is bounded by the longest line. progress, if not nil, is called now and then with the entries and the bytes read.
 func VerifyExport(ctx context.Context, r io.Reader, progress func(entries int, size int64)) (ExportReport, error) {
-	return readExport(ctx, r, progress, func(*amp.Entry) error { return nil })
+	return ReadExport(ctx, r, progress, func(*amp.Entry) error { return nil })
 }
 
-// readExport verifies an export and hands on each entry as soon as it is known to be whole and in its place, but for what only the
+// ReadExport verifies an export and hands on each entry as soon as it is known to be whole and in its place, but for what only the
 // last line can tell. An error of each is that of its line.
-func readExport(ctx context.Context, r io.Reader, progress func(int, int64), each func(*amp.Entry) error) (ExportReport, error) {
+func ReadExport(ctx context.Context, r io.Reader, progress func(int, int64), each func(*amp.Entry) error) (ExportReport, error) {
 	x := exportReader{tally: newTally(), report: ExportReport{Gaps: []Gap{}}, oneTask: true}
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 1<<16), maxLine)

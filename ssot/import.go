@@ -37,7 +37,7 @@ func Import(ctx context.Context, log Log, r io.ReadSeeker, progress func(entries
 		return 0, fmt.Errorf("read the export again: %w", err)
 	}
 	b := &batch{log: log}
-	_, err = readExport(ctx, r, progress, func(e *amp.Entry) error {
+	_, err = ReadExport(ctx, r, progress, func(e *amp.Entry) error {
 		if e.Seq <= stored.Seq {
 			return nil
 		}
@@ -56,7 +56,7 @@ func Import(ctx context.Context, log Log, r io.ReadSeeker, progress func(entries
 func rehearse(ctx context.Context, r io.Reader, progress func(int, int64), stored amp.Head) (report ExportReport, same bool, err error) {
 	board := amp.NewBoard()
 	same = stored.Seq == 0
-	report, err = readExport(ctx, r, progress, func(e *amp.Entry) error {
+	report, err = ReadExport(ctx, r, progress, func(e *amp.Entry) error {
 		same = same || e.Seq == stored.Seq && e.Hash == stored.Hash
 		if e.Seq != board.Head.Seq+1 {
 			return nil // a part, as the last line will say, or a line that is missing, which it will say too

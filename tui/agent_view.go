@@ -215,7 +215,7 @@ func (p *agentPage) pane(b *ui.Block, pane, h int) *ui.Block {
 	title, facts := "", ""
 	switch pane {
 	case paneAgents:
-		title, facts = "Providers", e.spentToday()
+		title, facts = "Providers", e.spentToday()+e.mirrored()
 	case paneTurns:
 		title = fmt.Sprintf("Turns %d", len(p.turns))
 		if e.State != nil && e.State.Slots > 0 {

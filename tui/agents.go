@@ -225,6 +225,23 @@ func tokens(n int) string {
 	return fmt.Sprintf("%.1fM tok", float64(n)/1e6)
 }
 
+// mirrored is how the mirror of the journal stands, empty without one.
+func (e *env) mirrored() string {
+	if e.State == nil || e.State.Mirror == nil {
+		return ""
+	}
+	switch m := e.State.Mirror; {
+	case m.Stopped:
+		return " · mirror STOPPED"
+	case m.Trouble != "":
+		return fmt.Sprintf(" · mirror waits, %d behind", m.Behind)
+	case m.WithheldCount > 0:
+		return fmt.Sprintf(" · mirror %d behind, %d withheld", m.Behind, m.WithheldCount)
+	default:
+		return fmt.Sprintf(" · mirror %d behind", m.Behind)
+	}
+}
+
 // spentToday is what all agents used on this day, in words: "today $12.40 · 212k tok · 31 turns".
 func (e *env) spentToday() string {
 	u := e.Board.UsedOn(e.Now)

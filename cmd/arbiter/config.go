@@ -32,6 +32,7 @@ type config struct {
 	Repo        repoConfig         `toml:"repo"`
 	TUI         tuiConfig          `toml:"tui"`
 	Listen      listenConfig       `toml:"listen"`
+	Mirror      mirrorConfig       `toml:"mirror"`
 }
 
 // agentConfig is one agent.
@@ -282,6 +283,7 @@ func (c *config) validate() error {
 		errs = append(errs, err)
 	}
 	c.TUI.validate(bad)
+	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
 	return errors.Join(errs...)
 }

@@ -98,6 +98,7 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	all = append(all, a.examineJournal(ctx, home)...)
 	all = append(all, a.examineConfig(ctx)...)
+	all = append(all, a.examineMirror(ctx, home)...)
 	all = append(all, a.examineCoordinator(ctx, home))
 	if top, err := repoTop("."); err == nil {
 		if there, _ := exists(filepath.Join(top, repoFile)); there {

@@ -15,12 +15,29 @@ import (
 )
 
 func newJournalImport(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "import FILE", Short: "Read an exported journal into an empty data directory; every hash is verified", Args: takes("a FILE, or - for standard input"),
+	mirror, with := "", ""
+	c := &cobra.Command{
+		Use: "import FILE", Short: "Read an exported journal into an empty data directory; every hash is verified", Args: cobra.MaximumNArgs(1),
 		Long: "Reads the export of a whole journal into an empty data directory, which then has the same head. Every line is verified before the\n" +
 			"first one is stored. An import that was interrupted goes on when it is given again.",
-		RunE: a.do(func(c *cobra.Command, args []string) error { return a.importFile(c.Context(), args[0]) }),
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if err := a.elsewhere(); err != nil {
+				return err
+			}
+			switch {
+			case mirror != "" && len(args) > 0, with != "" && mirror == "":
+				return usage("import takes a FILE or --mirror, and --with only beside --mirror").then("arbiter journal import --mirror DIR")
+			case mirror != "":
+				return a.importMirror(c.Context(), mirror, with)
+			case len(args) == 0:
+				return usage("arbiter journal import needs a FILE, or - for standard input").then("See arbiter journal import --help.")
+			}
+			return a.importFile(c.Context(), args[0])
+		}),
 	}
+	c.Flags().StringVar(&mirror, "mirror", "", "make the journal from a clone of its mirror, or from its repository as owner/name")
+	c.Flags().StringVar(&with, "with", "", "an export that holds what was withheld from the mirror")
+	return c
 }
 
 func (a *app) importFile(ctx context.Context, file string) (err error) {

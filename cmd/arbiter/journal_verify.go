@@ -16,19 +16,25 @@ import (
 )
 
 func newJournalVerify(a *app) *cobra.Command {
-	file := ""
+	file, against := "", ""
 	c := &cobra.Command{
 		Use: "verify", Short: "Check every hash, every entry and every table; names the first bad entry", Args: takes(),
 		Long: "Checks the journal of the data directory: every hash, every entry and every table beside them; names the first bad entry.\n" +
-			"With --file it checks an export instead, by itself and without any journal: its hashes, its order, and that nothing was cut off.",
+			"With --file it checks an export instead, by itself and without any journal: its hashes, its order, and that nothing was cut off.\n" +
+			"With --against it compares the journal with its mirror: a folder that git cloned, a bare repository, or owner/name.",
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("file") {
 				return a.verifyFile(c.Context(), file)
+			}
+			if against != "" {
+				return a.verifyAgainst(c.Context(), against)
 			}
 			return a.verifyJournal(c.Context())
 		}),
 	}
 	c.Flags().StringVar(&file, "file", "", "an export to check instead, or - for standard input")
+	c.Flags().StringVar(&against, "against", "", "a clone of the mirror to compare with, or its repository as owner/name")
+	c.MarkFlagsMutuallyExclusive("file", "against")
 	return c
 }
 

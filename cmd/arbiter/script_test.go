@@ -63,6 +63,7 @@ func scripts(dir string) testscript.Params {
 			"corrupt": corrupt,
 			"agents":  agents,
 			"model":   model,
+			"hub":     hub,
 		},
 	}
 }

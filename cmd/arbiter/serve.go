@@ -58,7 +58,11 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	file, _ := a.configPath()
-	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, logger)
+	mirror, err := cfg.mirror(home, filepath.Dir(file), log, logger, nil)
+	if err != nil {
+		return err
+	}
+	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, logger, mirror)
 	if err != nil {
 		return err
 	}
@@ -95,6 +99,9 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	}
 	g.Go(func() error { audit.Run(ctx, home, follower(coord), logger); return nil })
 	g.Go(func() error { keeper.run(ctx); return nil })
+	if mirror != nil {
+		g.Go(func() error { mirror.Run(ctx); return nil })
+	}
 	err = g.Wait()
 	logger.Info("the coordinator ended")
 	return err

@@ -38,6 +38,8 @@ type statusReport struct {
 	// Today is what all agents took on this day in UTC.
 	Today amp.Usage `json:"today"`
 	Waits []waiting `json:"waits"`
+	// Mirror is how far the mirror on GitHub is, absent without one.
+	Mirror *amp.MirrorState `json:"mirror,omitzero"`
 }
 
 // waiting is one thing that waits for a person.
@@ -69,6 +71,11 @@ func (a *app) status(ctx context.Context) error {
 			return err
 		}
 		r.Head, r.Stopped, r.Refusals, r.Today = b.Head, b.Stopped, b.Refusals, b.UsedOn(time.Now())
+		if r.Coordinator != nil && r.Coordinator.Mirror != nil {
+			r.Mirror = r.Coordinator.Mirror
+		} else if a.url() == "" {
+			r.Mirror = mirrorState(l.home, b.Head)
+		}
 		for _, id := range b.Order {
 			t := b.Task(id)
 			r.Tasks[t.Status]++
@@ -110,6 +117,14 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 	t.add("data", r.Home)
 	t.add("log", r.Log)
 	t.add("journal", fmt.Sprintf("%d entries, head %s", r.Head.Seq, short(r.Head.Hash.String())))
+	if m := r.Mirror; m != nil {
+		t.add("mirror", m.Repo+": "+mirrorText(m, now))
+		if m.Trouble != "" {
+			t.add("", "→ "+m.Next)
+		} else if m.WithheldCount > 0 {
+			t.add("", "→ arbiter mirror status names what was withheld")
+		}
+	}
 	if r.Refusals > 0 {
 		t.add("refused", fmt.Sprintf("%s in the error log: arbiter journal search --kind refusal", plural(r.Refusals, "message")))
 	}

@@ -15,10 +15,15 @@ import (
 	"arbiter/providers/command"
 	"arbiter/providers/sandbox"
 	"arbiter/ssot"
+	"arbiter/ssot/github"
 )
 
 // assemble builds the coordinator of a data directory from its configuration.
-func assemble(ctx context.Context, home string, c *config, configDir string, log ssot.Log, logger *slog.Logger) (*coordinator.Coordinator, error) {
+func assemble(ctx context.Context, home string, c *config, configDir string, log ssot.Log, logger *slog.Logger, mirror *github.Mirror) (*coordinator.Coordinator, error) {
+	var mirrored func() amp.MirrorState
+	if mirror != nil {
+		mirrored = mirror.State
+	}
 	git, err := gitops.New(gitops.Options{Home: home, Protected: c.Repo.Protected, Log: logger})
 	if err != nil {
 		return nil, err
@@ -49,7 +54,7 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
-		Reaper: orphans{}, Memory: recall(home),
+		Reaper: orphans{}, Memory: recall(home), Mirror: mirrored,
 	})
 }
 

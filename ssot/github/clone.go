@@ -376,3 +376,21 @@ func (c *Clone) Missing(ctx context.Context, progress func(done, total uint64)) 
 		}
 	}
 }
+
+// Withheld are the entries whose content is not in the mirror.
+func (c *Clone) Withheld(ctx context.Context) (map[uint64]bool, error) {
+	w, err := c.walker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[uint64]bool{}
+	for {
+		l, err := w.next(ctx)
+		if err != nil || l == nil {
+			return all, err
+		}
+		if l.rule != "" {
+			all[l.Seq] = true
+		}
+	}
+}

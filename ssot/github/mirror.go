@@ -201,11 +201,14 @@ func (m *Mirror) round(ctx context.Context) error {
 }
 
 func (m *Mirror) catchUp(ctx context.Context) error {
+	if err := m.lag(ctx, m.State().Head.Seq); err != nil { // how far behind it is, also when nobody answers
+		return err
+	}
 	if err := m.locate(ctx); err != nil {
 		return err
 	}
 	for {
-		if err := m.lag(ctx); err != nil {
+		if err := m.lag(ctx, m.at.Head.Seq); err != nil {
 			return err
 		}
 		b, err := m.gather(ctx)
@@ -223,15 +226,15 @@ func (m *Mirror) catchUp(ctx context.Context) error {
 	}
 }
 
-// lag says how far the journal is ahead.
-func (m *Mirror) lag(ctx context.Context) error {
+// lag says how far the journal is ahead of an entry of the mirror.
+func (m *Mirror) lag(ctx context.Context, at uint64) error {
 	head, err := m.cfg.Log.Head(ctx)
 	if err != nil {
 		return err
 	}
 	var oldest time.Time
-	if behind(head.Seq, m.at.Head.Seq) > 0 {
-		next, err := m.cfg.Log.Read(ctx, amp.Filter{After: m.at.Head.Seq, Limit: 1})
+	if head.Seq > at {
+		next, err := m.cfg.Log.Read(ctx, amp.Filter{After: at, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -240,16 +243,9 @@ func (m *Mirror) lag(ctx context.Context) error {
 		}
 	}
 	m.mu.Lock()
-	m.state.Behind, m.state.Oldest = behind(head.Seq, m.at.Head.Seq), oldest
+	m.state.Behind, m.state.Oldest = head.Seq-min(head.Seq, at), oldest
 	m.mu.Unlock()
 	return nil
-}
-
-func behind(head, at uint64) uint64 {
-	if at >= head {
-		return 0
-	}
-	return head - at
 }
 
 // settled says that everything is in the mirror.

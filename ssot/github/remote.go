@@ -221,3 +221,13 @@ func (r *remote) first(ctx context.Context, readme []byte) error {
 	})
 	return err
 }
+
+// CloneURL is the address that git clones a repository from, told from the address of the API; empty is GitHub itself.
+func CloneURL(api, repo string) string {
+	base := "https://github.com/"
+	if u, err := url.Parse(api); err == nil && u.Host != "" && api != PublicAPI {
+		u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/api/v3") + "/"
+		base = u.String()
+	}
+	return base + repo + ".git"
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+	"arbiter/ssot/github"
+)
+
+// verifyAgainst holds the journal against a clone of its mirror, or against a repository, of which a clone is made first.
+func (a *app) verifyAgainst(ctx context.Context, where string) (err error) {
+	if err := a.elsewhere(); err != nil {
+		return err
+	}
+	log, home, err := a.openJournal(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	dir, branch, done, err := a.cloneOf(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c, err := github.Open(ctx, dir, branch)
+	if err != nil {
+		return cloneError(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	p := a.progress("entries")
+	defer p.end()
+	checks := github.Checks{Version: version(), Progress: p.show}
+	if kept, err := github.Read(mirrorDir(home)); err == nil && kept != nil && (where == kept.State.Repo || c.Commit != "") {
+		checks.Known, checks.KnownSeq = kept.State.Commit, kept.State.Head.Seq
+	}
+	r, err := github.Compare(ctx, log, c, checks)
+	p.end()
+	if err != nil {
+		return cloneError(err)
+	}
+	return a.reportAgainst(where, &r)
+}
+
+func cloneError(err error) error {
+	if errors.Is(err, github.ErrNoMirror) {
+		return usage("%s", err.Error()).then("Name a clone of the mirror, made by git clone, or the repository as owner/name.")
+	}
+	return err
+}
+
+func (a *app) reportAgainst(where string, r *github.Report) error {
+	if a.json {
+		a.outJSON(struct {
+			Verified bool `json:"verified"`
+			*github.Report
+		}{r.Difference == nil, r})
+		if r.Difference != nil {
+			return &quietError{code: exitFailed}
+		}
+		return nil
+	}
+	if r.Difference != nil {
+		return &differError{where: where, report: r}
+	}
+	a.out("Journal and mirror agree: %s, hash %s\n", entriesOf(int(r.Agree)), r.Mirror.Hash)
+	if n := r.Journal.Seq - r.Agree; n > 0 {
+		a.out("%s of the journal behind them are not in the mirror yet.\n", entriesOf(int(n)))
+	}
+	a.out("%s of tasks and %s of its history agree too.\n", plural(r.Tasks, "file"), plural(r.Commits, "head"))
+	if r.WithheldCount > 0 {
+		var seqs []string
+		for _, w := range r.Withheld {
+			seqs = append(seqs, fmt.Sprintf("%d (%s)", w.Seq, safe(w.Rule)))
+		}
+		a.out("%s withheld from the mirror: their hashes agree, which this journal proves and the mirror alone cannot: %s\n",
+			entriesOf(r.WithheldCount), strings.Join(seqs, ", "))
+	}
+	for _, n := range r.Notes {
+		a.out("Note: %s\n", safe(n))
+	}
+	return nil
+}
+
+// differError is a mirror and a journal that do not agree.
+type differError struct {
+	where  string
+	report *github.Report
+}
+
+func (e *differError) Error() string {
+	return "journal and mirror differ at " + e.report.Difference.Error()
+}
+
+// cloneOf is the folder of a clone. Of owner/name a bare one is made, which done removes.
+func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, done func(), err error) {
+	done = func() {}
+	if is, err := exists(where); err != nil || is || !repoName.MatchString(where) {
+		return where, "", done, err
+	}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return "", "", done, err
+	}
+	m := cfg.Mirror
+	if m.Repo != where {
+		m = mirrorConfig{Repo: where, URL: m.URL}
+	}
+	dir, err = os.MkdirTemp("", "arbiter-mirror-")
+	if err != nil {
+		return "", "", done, err
+	}
+	done = func() { _ = os.RemoveAll(dir) }
+	args := []string{"clone", "--quiet", "--bare", "--single-branch"}
+	if m.Repo == cfg.Mirror.Repo {
+		if branch = m.Branch; branch == "" {
+			branch = github.DefaultBranch
+		}
+		args = append(args, "--branch", branch)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, "--", github.CloneURL(m.URL, where), dir)...)
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	file, _ := a.configPath()
+	if token := m.source().key(filepath.Dir(file)); token != nil {
+		value, err := token()
+		if err != nil {
+			return "", "", done, err
+		}
+		// in the environment of git alone: a command line is seen by everybody on the machine
+		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+value))
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0="+header)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		done()
+		return "", "", func() {}, &usageError{
+			what: fmt.Sprintf("%s cannot be cloned: %s", where, safe(lastLine(string(out), err))), means: "Nothing was compared.",
+			next: "Clone it yourself with git, and name the folder: arbiter journal verify --against DIR",
+		}
+	}
+	return dir, branch, done, nil
+}
+
+func lastLine(text string, err error) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return err.Error()
+}
+
+// importMirror makes the journal of this data directory from a clone of its mirror.
+func (a *app) importMirror(ctx context.Context, where, with string) (err error) {
+	dir, branch, done, err := a.cloneOf(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c, err := github.Open(ctx, dir, branch)
+	if err != nil {
+		return cloneError(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if with != "" {
+		if err := a.supply(ctx, c, with); err != nil {
+			return err
+		}
+	}
+	p := a.progress("entries")
+	defer p.end()
+	missing, err := c.Missing(ctx, p.show)
+	p.end()
+	const nothing = "Nothing was stored."
+	switch d, isDifference := errors.AsType[*github.Difference](err); {
+	case isDifference:
+		return &usageError{what: "the mirror in " + where + " is not whole: " + d.Error(), means: nothing, next: "Clone it again, or look at the commit before: git log"}
+	case err != nil:
+		return cloneError(err)
+	case missing != nil:
+		return &usageError{
+			what: missing.Error(), means: nothing + " A journal without them would have another head.",
+			next: "Supply them from an export of the journal, also of a part: arbiter journal import --mirror " + where + " --with FILE",
+		}
+	}
+	log, err := a.ownJournal(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	_, n, err := ssot.Copy(ctx, c, log, p.show)
+	p.end()
+	if errors.Is(err, ssot.ErrOther) {
+		return &usageError{what: err.Error(), means: fmt.Sprintf("%s were stored.", entriesOf(n)), next: "Import into an empty data directory: --home DIR"}
+	}
+	if err != nil {
+		return err
+	}
+	return a.reportHead(ctx, log, "imported", n)
+}
+
+// supply takes entries that the mirror may not have from an export.
+func (a *app) supply(ctx context.Context, c *github.Clone, file string) error {
+	in, size, err := a.input(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	p := a.progress("KB")
+	defer p.end()
+	missing, err := c.Withheld(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = ssot.ReadExport(ctx, in, p.bytes(size), func(e *amp.Entry) error {
+		if missing[e.Seq] {
+			c.Supply(*e)
+		}
+		return nil
+	})
+	if line, ok := errors.AsType[*ssot.LineError](err); ok {
+		return &usageError{what: file + ", " + line.Error(), means: "Nothing was stored.", next: "Name an export that verifies: arbiter journal verify --file " + file}
+	}
+	return err
+}
