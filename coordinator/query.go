@@ -50,6 +50,36 @@ func (c *Coordinator) Query(ctx context.Context, q amp.Query) (amp.Page, error) 
 	return amp.Page{}, fmt.Errorf("query %q is not known", q.Kind)
 }
 
+// Written is the JSON form of what Query answers, where there is a shorter way to it than by way of a Page; else it is nil.
+func (c *Coordinator) Written(ctx context.Context, q amp.Query) (io.WriterTo, error) {
+	log, ok := c.cfg.Log.(ssot.Snapshotter)
+	if !ok || q.Kind != amp.QueryBoard {
+		return nil, nil
+	}
+	s, err := log.Snapshot(ctx)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	return writtenBoard{s}, nil
+}
+
+// writtenBoard is the JSON form of a page with a board.
+type writtenBoard struct{ *ssot.Snapshot }
+
+func (w writtenBoard) WriteTo(to io.Writer) (n int64, err error) {
+	k, err := to.Write(slices.Concat([]byte(`{"head":`), amp.EncodeBody(w.Head), []byte(`,"board":`)))
+	if n = int64(k); err == nil {
+		var m int64
+		m, err = w.Snapshot.WriteTo(to)
+		n += m
+	}
+	if err == nil {
+		k, err = to.Write([]byte("}"))
+		n += int64(k)
+	}
+	return n, err
+}
+
 func (c *Coordinator) queryEntries(ctx context.Context, q amp.Query) (amp.Page, error) {
 	if q.Filter.TaskID == "" {
 		q.Filter.TaskID = q.TaskID

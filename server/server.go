@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -177,14 +178,18 @@ func (s *Server) answer(f func(*http.Request) (any, error)) http.Handler {
 			s.fail(w, err)
 			return
 		}
-		data, err := json.Marshal(v)
-		if err != nil {
-			s.fail(w, fmt.Errorf("write the answer: %w", err))
-			return
+		written, ok := v.(io.WriterTo)
+		if !ok {
+			data, err := json.Marshal(v)
+			if err != nil {
+				s.fail(w, fmt.Errorf("write the answer: %w", err))
+				return
+			}
+			written = bytes.NewReader(data)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		s.hurry(w)
-		if _, err := w.Write(data); err != nil {
+		if _, err := written.WriteTo(w); err != nil {
 			s.cfg.Logger.Debug("the client went away", "request", w.Header().Get("X-Request-Id"), "err", err)
 		}
 		if r.URL.Path == "/v1/shutdown" && s.cfg.Shutdown != nil {
@@ -313,7 +318,17 @@ func (s *Server) query(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
+	if c, ok := s.cfg.Coordinator.(writer); ok {
+		if w, err := c.Written(r.Context(), q); err != nil || w != nil {
+			return w, err
+		}
+	}
 	return s.cfg.Coordinator.Query(r.Context(), q)
+}
+
+// writer is a coordinator that may know the JSON form of an answer without making the answer: a board of many tasks.
+type writer interface {
+	Written(ctx context.Context, q amp.Query) (io.WriterTo, error)
 }
 
 func (s *Server) status(r *http.Request) (any, error) {

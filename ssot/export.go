@@ -60,32 +60,27 @@ var endMark = []byte(`{"export":`)
 func (x *ExportEnd) Whole() bool { return x.Part == Part{} }
 
 // Export writes the entries of a part as JSON Lines, one entry per line and ascending by seq, and an [ExportEnd] as the last line.
-// It holds one page of entries in memory, and reads in short statements, so that it never holds up a writer. progress, if not nil,
+// It holds two pages of entries in memory, and reads in short statements, so that it never holds up a writer. progress, if not nil,
 // is called after each page with the seq reached and the last one.
 func Export(ctx context.Context, log Log, w io.Writer, p Part, progress func(done, total uint64)) (ExportEnd, error) {
 	x := exporter{out: bufio.NewWriterSize(w, 1<<16), tally: newTally()}
-	f := p.filter()
-	for {
-		page, err := log.Read(ctx, f)
-		if err != nil {
-			return x.end, fmt.Errorf("export the journal after entry %d: %w", f.After, err)
-		}
+	err := pages(ctx, log, p.filter(), func(page []amp.Entry) error {
 		for i := range page {
 			if err := x.entry(&page[i]); err != nil {
-				return x.end, fmt.Errorf("export entry %d: %w", page[i].Seq, err)
+				return fmt.Errorf("export entry %d: %w", page[i].Seq, err)
 			}
-			f.After = page[i].Seq
 		}
-		if progress != nil {
-			head, err := log.Head(ctx)
-			if err != nil {
-				return x.end, err
-			}
-			progress(f.After, head.Seq)
+		if progress == nil {
+			return nil
 		}
-		if len(page) < MaxPage {
-			break
+		head, err := log.Head(ctx)
+		if err == nil {
+			progress(max(x.head.Seq, p.After), head.Seq)
 		}
+		return err
+	})
+	if err != nil {
+		return x.end, err
 	}
 	x.end.Part = p
 	if x.end.Head = x.head; !x.end.Whole() {

@@ -58,7 +58,7 @@ func (r *ExportReport) gap(from, to uint64) {
 // follows the one before, or a gap that a part may have, and the last line agrees with all of them. The first line that is wrong is
 // a *[LineError]. It cannot know that a whole file was made anew: compare Head with one that was noted elsewhere.
 //
-// Its memory is bounded by the longest line. progress, if not nil, is called now and then with the entries and the bytes read.
+// Its memory is bounded by a few of the longest lines. progress, if not nil, is called now and then with the entries and the bytes read.
 func VerifyExport(ctx context.Context, r io.Reader, progress func(entries int, size int64)) (ExportReport, error) {
 	return ReadExport(ctx, r, progress, func(*amp.Entry) error { return nil })
 }
@@ -67,44 +67,31 @@ func VerifyExport(ctx context.Context, r io.Reader, progress func(entries int, s
 // last line can tell. An error of each is that of its line.
 func ReadExport(ctx context.Context, r io.Reader, progress func(int, int64), each func(*amp.Entry) error) (ExportReport, error) {
 	x := exportReader{tally: newTally(), report: ExportReport{Gaps: []Gap{}}, oneTask: true}
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 1<<16), maxLine)
-	in.Split(wholeLines)
-	for in.Scan() {
+	var stopped error // by a line, and not by the reading
+	err := exportLines(ctx, r, func(l *exportLine) error {
 		x.line++
-		x.size += int64(len(in.Bytes())) + 1
-		if err := x.next(in.Bytes(), each); err != nil {
-			return x.report, err
+		x.size += int64(len(l.text)) + 1
+		if stopped = x.next(l, each); stopped != nil {
+			return stopped
 		}
-		if x.line%MaxPage == 0 {
-			if err := ctx.Err(); err != nil {
-				return x.report, err
-			}
-			if progress != nil {
-				progress(x.n, x.size)
-			}
+		if progress != nil && x.line%MaxPage == 0 {
+			progress(x.n, x.size)
 		}
-	}
-	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil
+	})
+	switch {
+	case stopped != nil:
+		return x.report, stopped
+	case ctx.Err() != nil:
+		return x.report, ctx.Err()
+	case errors.Is(err, bufio.ErrTooLong):
 		return x.report, &LineError{x.line + 1, fmt.Sprintf("it is longer than %d bytes, which no entry is", maxLine)}
-	} else if err != nil {
+	case err != nil:
 		return x.report, fmt.Errorf("read the export behind line %d: %w", x.line, err)
-	}
-	if !x.ended {
+	case !x.ended:
 		return x.report, &LineError{x.line + 1, "the export ends without its last line: it was cut off"}
 	}
 	return x.report, nil
-}
-
-// wholeLines splits at line ends. What is behind the last one is a line that was cut off, and is handed on as one.
-func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, data[:i], nil
-	}
-	if atEOF && len(data) > 0 {
-		return len(data), data, nil
-	}
-	return 0, nil, nil
 }
 
 // exportReader is one reading under way.
@@ -126,32 +113,30 @@ func (x *exportReader) wrong(format string, args ...any) error {
 	return &LineError{x.line, fmt.Sprintf(format, args...)}
 }
 
-func (x *exportReader) next(line []byte, each func(*amp.Entry) error) error {
-	if x.ended {
+func (x *exportReader) next(l *exportLine, each func(*amp.Entry) error) error {
+	switch {
+	case x.ended:
 		return x.wrong("it stands behind the last line")
+	case bytes.HasPrefix(l.text, endMark):
+		return x.end(l.text)
+	case l.bad != nil:
+		return x.wrong("it is no entry: %v", l.bad)
 	}
-	if bytes.HasPrefix(line, endMark) {
-		return x.end(line)
-	}
-	var e amp.Entry
-	if err := e.UnmarshalJSON(line); err != nil {
-		return x.wrong("it is no entry: %v", err)
-	}
-	if err := x.follows(&e); err != nil {
+	if err := x.follows(&l.entry, l.whole); err != nil {
 		return err
 	}
-	if err := each(&e); err != nil {
+	if err := each(&l.entry); err != nil {
 		return x.wrong("%v", err)
 	}
 	return nil
 }
 
-// follows checks an entry against itself and the one before it.
-func (x *exportReader) follows(e *amp.Entry) error {
+// follows checks an entry, whole or not, against the one before it.
+func (x *exportReader) follows(e *amp.Entry, whole bool) error {
 	switch {
 	case e.Seq == 0 || e.Seq <= x.head.Seq:
 		return x.wrong("entry %d comes after entry %d", e.Seq, x.head.Seq)
-	case e.Hash != e.Sum():
+	case !whole:
 		return x.wrong("the content of entry %d does not have its hash", e.Seq)
 	case e.Seq == x.head.Seq+1 && e.PrevHash != x.head.Hash:
 		return x.wrong("entry %d does not follow entry %d with hash %s", e.Seq, x.head.Seq, x.head.Hash)

@@ -82,30 +82,30 @@ func Copy(ctx context.Context, from, to Log, progress func(done, total uint64)) 
 	}
 	b := &batch{log: to}
 	for {
-		page, err := from.Read(ctx, amp.Filter{After: head.Seq})
-		if err != nil {
-			return head, b.n, fmt.Errorf("copy the journal after entry %d: %w", head.Seq, err)
-		}
-		for i := range page {
-			if err := b.add(ctx, page[i]); err != nil {
-				return head, b.n, err
+		before := head
+		var last amp.Head
+		err := pages(ctx, from, amp.Filter{After: head.Seq}, func(page []amp.Entry) (err error) {
+			for i := range page {
+				if err := b.add(ctx, page[i]); err != nil {
+					return err
+				}
+				head = amp.Head{Seq: page[i].Seq, Hash: page[i].Hash}
 			}
-			head = amp.Head{Seq: page[i].Seq, Hash: page[i].Hash}
+			if last, err = from.Head(ctx); err == nil && progress != nil {
+				progress(head.Seq, last.Seq)
+			}
+			return err
+		})
+		if err == nil {
+			err = b.flush(ctx)
 		}
-		if err := b.flush(ctx); err != nil {
-			return head, b.n, err
-		}
-		last, err := from.Head(ctx)
 		if err != nil {
 			return head, b.n, err
-		}
-		if progress != nil {
-			progress(head.Seq, last.Seq)
 		}
 		if head == last {
 			return head, b.n, nil
 		}
-		if len(page) == 0 {
+		if head == before {
 			return head, b.n, fmt.Errorf("copy the journal after entry %d: its head is entry %d, and nothing comes", head.Seq, last.Seq)
 		}
 	}
@@ -127,8 +127,8 @@ func begins(ctx context.Context, log Log, head amp.Head) error {
 }
 
 const (
-	batchLen  = 500
-	batchSize = 8 << 20 // bytes of bodies
+	batchLen  = 2000
+	batchSize = 4 << 20 // bytes of bodies
 )
 
 // batch stores entries of another log, many at once, and wants each to come out as the one it was.

@@ -37,7 +37,7 @@ func (a *app) ownJournal(ctx context.Context) (*sqlite.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, home, sqlite.Options{Version: version()})
+	return sqlite.Open(ctx, home, sqlite.Options{Version: version(), Unindexed: true})
 }
 
 func (a *app) reportHead(ctx context.Context, log ssot.Log, what string, n int) error {

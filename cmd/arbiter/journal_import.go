@@ -134,7 +134,7 @@ func (a *app) copyJournal(ctx context.Context, to string) (err error) {
 		}
 		return err
 	}
-	store, err := sqlite.Open(ctx, to, sqlite.Options{Version: version()})
+	store, err := sqlite.Open(ctx, to, sqlite.Options{Version: version(), Unindexed: true})
 	if err != nil {
 		return err
 	}

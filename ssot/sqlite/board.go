@@ -38,27 +38,39 @@ func (l *Log) projected(ctx context.Context) (b *amp.Board, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	var fold int64
-	var state, usage []byte
-	err = tx.QueryRowContext(ctx, "SELECT fold, state FROM board").Scan(&fold, &state)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && fold != projection.Version() {
+	board, err := l.boardRow(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	if board == nil {
 		return amp.NewBoard(), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := tx.QueryRowContext(ctx, selectUsage).Scan(&usage); err != nil {
-		return nil, err
-	}
-	board, err := projection.DecodeBoard(state, usage)
-	if err != nil {
-		return nil, &DamagedError{Path: l.path, Why: err.Error()}
 	}
 	err = l.eachTask(ctx, tx, func(t *amp.Task) {
 		board.Tasks[t.ID] = t
 		board.Order = append(board.Order, t.ID)
 	})
 	return board, err
+}
+
+// boardRow is the board without its tasks, nil with the projections of another version.
+func (f *file) boardRow(ctx context.Context, q querier) (*amp.Board, error) {
+	var fold int64
+	var state, usage []byte
+	err := q.QueryRowContext(ctx, "SELECT fold, state FROM board").Scan(&fold, &state)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && fold != projection.Version() {
+		return nil, nil
+	}
+	if err == nil {
+		err = q.QueryRowContext(ctx, selectUsage).Scan(&usage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	board, err := projection.DecodeBoard(state, usage)
+	if err != nil {
+		return nil, &DamagedError{Path: f.path, Why: err.Error()}
+	}
+	return board, nil
 }
 
 // eachTask reads the projected tasks by their key, which is the order of their first entries.

@@ -68,7 +68,7 @@ func hashFile(b *testing.B, path string) time.Duration {
 // BenchmarkExport exports, verifies, imports and copies a journal, each as a ratio to reading and hashing the bytes of the export.
 func BenchmarkExport(b *testing.B) {
 	n := copyEntries()
-	log := benchLog(b, n)
+	log := longJournal(b, n)
 	path := filepath.Join(b.TempDir(), "all.jsonl")
 	took := map[string]time.Duration{}
 	timed := func(name string, f func() error) {
@@ -100,7 +100,7 @@ func BenchmarkExport(b *testing.B) {
 			return err
 		})
 		timed("import", func() error {
-			to, err := Open(b.Context(), b.TempDir(), Options{})
+			to, err := Open(b.Context(), b.TempDir(), Options{Unindexed: true})
 			if err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func BenchmarkExport(b *testing.B) {
 			return to.Close()
 		})
 		timed("copy", func() error {
-			to, err := Open(b.Context(), b.TempDir(), Options{})
+			to, err := Open(b.Context(), b.TempDir(), Options{Unindexed: true})
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,6 +152,14 @@ func (m *machine) check(r *rapid.T) {
 	}
 	if d := ssottest.DiffBoards(want, got); d != "" {
 		r.Fatalf("the board differs from that of memory (-memory +store):\n%s", d)
+	}
+	var written strings.Builder
+	snapshot, err := m.log.Snapshot(m.t.Context())
+	if err == nil {
+		_, err = snapshot.WriteTo(&written)
+	}
+	if err != nil || snapshot.Head != want.Head || written.String() != string(amp.EncodeBody(want)) {
+		r.Fatalf("the snapshot is not the board of memory (-memory +store): %v\n%s", err, cmp.Diff(string(amp.EncodeBody(want)), written.String()))
 	}
 	if m.early == nil {
 		return

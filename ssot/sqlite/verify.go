@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"sync"
 
 	driver "modernc.org/sqlite"
 
@@ -60,6 +61,8 @@ type verifier struct {
 	byID, byTask uint64
 	// keys are the keys of the tasks: the seq of the first entry that names each.
 	keys map[amp.TaskID]int64
+	// next was read ahead.
+	next *verifyRead
 }
 
 func (v *verifier) damage(seq uint64, what string) { v.report.Damaged(seq, what) }
@@ -70,7 +73,7 @@ func (v *verifier) stale(seq uint64, format string, args ...any) {
 
 func (v *verifier) run(ctx context.Context, progress func(done, total uint64)) error {
 	for {
-		more, err := v.page(ctx, v.log.reader)
+		more, err := v.page(ctx, v.log.reader, true)
 		if err != nil {
 			return err
 		}
@@ -97,10 +100,23 @@ func (v *verifier) run(ctx context.Context, progress func(done, total uint64)) e
 const verifyPage = "SELECT " + entryColumns + `, e.task
 	FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.seq > ? ORDER BY e.seq LIMIT ?`
 
-// page verifies the next entries and reports whether there may be more. What lies behind an entry that cannot be read is reached
-// when the one after it can be found.
-func (v *verifier) page(ctx context.Context, q querier) (more bool, err error) {
-	n, err := v.rows(ctx, q, ssot.MaxPage)
+// keyedEntry is an entry with the key of its task.
+type keyedEntry struct {
+	amp.Entry
+	key int64
+}
+
+// verifyRead is what was read behind an entry, up to the error.
+type verifyRead struct {
+	after uint64
+	rows  []keyedEntry
+	err   error
+}
+
+// page verifies the next entries and reports whether there may be more; with ahead it reads those behind them meanwhile. What lies
+// behind an entry that cannot be read is reached when the one after it can be found.
+func (v *verifier) page(ctx context.Context, q querier, ahead bool) (more bool, err error) {
+	n, err := v.rows(ctx, q, ssot.MaxPage, ahead)
 	if err == nil {
 		return n == ssot.MaxPage, nil
 	}
@@ -111,32 +127,54 @@ func (v *verifier) page(ctx context.Context, q querier) (more bool, err error) {
 		v.damage(v.head.Seq, notFound)
 	}
 	v.damage(v.head.Seq+1, "it cannot be read: "+err.Error())
-	n, err = v.rows(ctx, q, 1)
+	n, err = v.rows(ctx, q, 1, false)
 	if err != nil && v.damaged(ctx, err) {
 		return false, nil
 	}
 	return n == 1, err
 }
 
-func (v *verifier) rows(ctx context.Context, q querier, limit int) (n int, err error) {
-	rows, err := q.QueryContext(ctx, verifyPage, int64(v.head.Seq), limit)
-	if err != nil {
-		return 0, err
+func (v *verifier) rows(ctx context.Context, q querier, limit int, ahead bool) (n int, err error) {
+	r := v.next
+	v.next = nil
+	if r == nil || r.after != v.head.Seq {
+		r = v.read(ctx, q, v.head.Seq, limit)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		key := int64(0)
-		e, err := scanEntry(withKey{rows, &key})
-		if err != nil {
-			return n, err
-		}
+	if ahead && r.err == nil && len(r.rows) == limit {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { v.next = v.read(ctx, q, r.rows[limit-1].Seq, limit) })
+	}
+	for i := range r.rows {
+		e := &r.rows[i]
 		if e.Seq <= v.head.Seq {
 			return n, &DamagedError{Path: v.log.path, Why: fmt.Sprintf("entry %d comes after %d", e.Seq, v.head.Seq)}
 		}
-		v.entry(&e, key)
+		v.entry(&e.Entry, e.key)
 		n++
 	}
-	return n, rows.Err()
+	return n, r.err
+}
+
+func (v *verifier) read(ctx context.Context, q querier, after uint64, limit int) *verifyRead {
+	r := &verifyRead{after: after}
+	rows, err := q.QueryContext(ctx, verifyPage, int64(after), limit)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	for rows.Next() {
+		var e keyedEntry
+		if e.Entry, err = scanEntry(withKey{rows, &e.key}); err != nil {
+			break
+		}
+		r.rows = append(r.rows, e)
+	}
+	if err == nil {
+		err = rows.Err()
+	}
+	r.err = errors.Join(err, rows.Close())
+	return r
 }
 
 // damaged reports whether an error says that the file is, and not only that it cannot be read now.

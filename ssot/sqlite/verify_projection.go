@@ -74,7 +74,7 @@ func (v *verifier) moment(ctx context.Context, suspects map[amp.TaskID]bool) (er
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
 	for {
-		more, err := v.page(ctx, tx)
+		more, err := v.page(ctx, tx, false)
 		if err != nil || len(v.report.Damage) > 0 {
 			return err
 		}
