@@ -55,7 +55,7 @@ docs: ## the drawings and pictures in the documents, anew from the code and the 
 vulncheck: ## known holes in what is linked; needs the network
 	$(GOVULNCHECK) ./...
 
-# Where the real programs go; about 1.1 GB.
+# Where the real programs go; about 2 GB.
 AGENTS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/arbiter-agents-test
 
 .PHONY: agents-test

@@ -61,7 +61,7 @@ var presets = map[string]preset{
 	"gemini":           {program: "gemini", args: []string{"--acp"}, header: "x-goog-api-key", forgets: true, settles: true, settle: gemini},
 	"claude-agent-acp": {program: "claude-agent-acp", header: "x-api-key", settle: claude},
 	"codex-acp":        {program: "codex-acp", stays: true, settles: true, settle: codex},
-	"qwen":             {program: "qwen", args: []string{"--acp"}, mode: "default", needsModel: true, settle: qwen},
+	"qwen":             {program: "qwen", args: []string{"--acp"}, mode: "default", settles: true, needsModel: true, settle: qwen},
 }
 
 // other is a program that is not known.
@@ -160,7 +160,12 @@ func codex(s *setting) settled {
 func qwen(s *setting) settled {
 	settings := object{
 		"general": object{"enableAutoUpdate": false}, "privacy": object{"usageStatisticsEnabled": false}, "telemetry": object{"enabled": false},
-		"security": object{"auth": object{"selectedType": "openai"}},
+		"security": object{"auth": object{"selectedType": "openai"}}, "mcpServers": object{},
+	}
+	if s.tools != nil {
+		settings["mcpServers"] = object{brief.ServerName: object{
+			"command": s.tools.Command, "args": s.tools.Args, "env": s.tools.Environ(), "timeout": 60_000, "trust": true, "alwaysLoadTools": true,
+		}}
 	}
 	return settled{files: map[string][]byte{filepath.Join(".qwen", "settings.json"): file(settings)}, env: []string{
 		"OPENAI_BASE_URL=" + s.url, "OPENAI_API_KEY=" + sandbox.PlaceholderKey, "OPENAI_MODEL=" + s.model,

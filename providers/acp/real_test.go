@@ -21,7 +21,7 @@ func TestReal(t *testing.T) {
 			Ends: map[string]providers.Failure{"quota": providers.FailRate, "cut": providers.FailSilent},
 		},
 		"claude-agent-acp": {
-			Program: ".bin/claude-agent-acp", Header: "X-Api-Key", Env: node22(), Ask: asksShort("Bash"),
+			Program: ".bin/claude-agent-acp", Header: "X-Api-Key", Env: node22(), Ask: asksShort("Bash"), NoReasons: true,
 			Ends: map[string]providers.Failure{"quota": providers.FailRate},
 		},
 		"codex-acp": {

@@ -81,7 +81,7 @@ func Matrix(t *testing.T, r Real) {
 	r.tools = sync.OnceValue(func() []string { return arbiter(t) })
 	for name, test := range map[string]func(*testing.T, *Real){
 		"works and resumes": works, "lost session": lostSession, "only reads": onlyReads, "hangs": hangs, "stopped": stopped, "300 KB": bigTurn,
-		"in a cage": caged, "bad schema": badSchema, "hands in": handsIn, "hands in from a cage": handsInCaged,
+		"in a cage": caged, "bad schema": badSchema, "hands in": handsIn, "hands in from a cage": handsInCaged, "lost network": lostNetwork,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,13 +132,15 @@ func (r *Real) gives(text string) modeltest.Step {
 
 // bench is one real program with its scripted model.
 type bench struct {
-	real   *Real
-	tools  bool // it may hand in by our tools
-	agent  providers.Agent
-	model  *modeltest.Server
-	turn   providers.Turn
-	log    bytes.Buffer
-	events []providers.Event
+	real *Real
+	// address is that of the model where it is not its own.
+	address string
+	tools   bool // it may hand in by our tools
+	agent   providers.Agent
+	model   *modeltest.Server
+	turn    providers.Turn
+	log     bytes.Buffer
+	events  []providers.Event
 }
 
 func (r *Real) bench(t *testing.T, steps ...modeltest.Step) *bench {
@@ -158,7 +160,7 @@ func (r *Real) benchWith(t *testing.T, leash sandbox.Leash, steps func(work stri
 func (b *bench) agree(t *testing.T, leash sandbox.Leash) {
 	t.Helper()
 	r := b.real
-	leash.Model.URL = b.model.URL() + r.Suffix
+	leash.Model.URL = cmp.Or(b.address, b.model.URL()) + r.Suffix
 	config := program.Config{Program: r.Program, Model: "scripted", Leash: leash, Env: map[string]string{"NO_PROXY": "127.0.0.1"}}
 	maps.Copy(config.Env, r.Env)
 	if b.tools {

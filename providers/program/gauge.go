@@ -72,8 +72,12 @@ func (g *Gauge) Stuck() *providers.TurnError {
 	g.mu.Lock()
 	tries, wait, lost := g.refused, g.retry, g.status == 0
 	g.mu.Unlock()
-	if tries < patience && (tries == 0 || wait <= maxWait) && (tries < unreached || !lost) {
+	gone := lost && tries > 0 && wait > 0
+	if !gone && tries < patience && (tries == 0 || wait <= maxWait) && (tries < unreached || !lost) {
 		return nil
+	}
+	if gone {
+		return g.Trouble("the network did not answer")
 	}
 	if lost {
 		return g.Trouble(fmt.Sprintf("it was not reached in %d tries", tries))

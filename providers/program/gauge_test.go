@@ -34,6 +34,8 @@ func TestGauge_stuck(t *testing.T) {
 		"a long wait":    {time.Hour, []int{429}, providers.FailRate},
 		"a long day":     {time.Hour, []int{503}, providers.FailOverloaded},
 		"no good key":    {0, []int{401, 401, 401, 401}, providers.FailAuth},
+		"refused once":   {0, []int{0}, ""},
+		"swallowed":      {20 * time.Second, []int{0}, providers.FailTransport},
 		"nobody answers": {0, []int{0, 0, 0, 0}, providers.FailTransport},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ type Leash struct {
 	// that reason: it is where a cap on money belongs. It is called from several goroutines.
 	Meter func(Used) error
 	// Answered, when it is not nil, is told of each answer of the model its HTTP status and how long it asks to wait, 0 when it does not;
-	// status 0 is a model that was not reached. It is called from several goroutines.
+	// status 0 is a model that was not reached, with how long it will not be tried again when the network did not answer at all. It is called from several goroutines.
 	Answered func(status int, retry time.Duration)
 }
 

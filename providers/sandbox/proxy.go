@@ -32,7 +32,8 @@ const (
 	maxConnections = 64
 	headersIn      = 30 * time.Second
 	answerIn       = 15 * time.Minute
-	// dialIn bounds the way to the model: a network that swallows everything is found out before programs have tried it for long.
+	// dialIn bounds the way to the model; the kernel has asked three times by then. It begins with the program, not with its first request: so a
+	// network that swallows everything is found out however long the program takes to begin.
 	dialIn = 4 * time.Second
 	// lostFor is how long a model that a dial did not reach is not dialled again: programs try many times, each waiting as long.
 	lostFor = 20 * time.Second
@@ -58,6 +59,7 @@ type proxy struct {
 	cancel    context.CancelCauseFunc
 	requests  atomic.Int64
 	bytes     atomic.Int64
+	probed    chan struct{} // closed when it is known whether the model can be reached
 	lost      atomic.Int64  // when a dial last ran into its time, in nanoseconds
 	under     chan struct{} // holds one for each request under way
 	done      chan struct{}
@@ -72,7 +74,7 @@ func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
 	target.Path, target.RawPath = strings.TrimSuffix(target.Path, "/"), ""
 	p := &proxy{
 		model: l.Model, target: target, caps: l.Caps, meter: l.Meter, told: l.Answered, done: make(chan struct{}),
-		under: make(chan struct{}, maxConnections),
+		under: make(chan struct{}, maxConnections), probed: make(chan struct{}),
 	}
 	p.transport = p.newTransport()
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -88,6 +90,7 @@ func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
 		Handler: http.HandlerFunc(p.handle), ReadHeaderTimeout: headersIn, MaxHeaderBytes: maxHeader,
 		ErrorLog: silent, BaseContext: func(net.Listener) context.Context { return p.ctx },
 	}
+	go p.probe()
 	go func() {
 		defer close(p.done)
 		_ = p.server.Serve(listener) // ends by close
@@ -140,6 +143,7 @@ func (p *proxy) close() {
 	p.cancel(nil)
 	_ = p.server.Close() // what is under way ends with the context
 	<-p.done
+	<-p.probed
 	p.transport.CloseIdleConnections()
 	if p.dir != "" {
 		_ = os.RemoveAll(p.dir) // temporary
@@ -208,10 +212,11 @@ func (p *proxy) forward(w *answer, r *http.Request, to *url.URL, key string) {
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			status, why := p.trouble(err)
 			if r.Context().Err() == nil { // else the program left, or the turn is over
-				p.tell(0, 0)
+				p.tell(0, time.Until(time.Unix(0, p.lost.Load()).Add(lostFor)))
 			}
-			w.refuse(p.trouble(err))
+			w.refuse(status, why)
 		},
 	}
 	rp.ServeHTTP(w, r)
@@ -220,7 +225,7 @@ func (p *proxy) forward(w *answer, r *http.Request, to *url.URL, key string) {
 // tell says what became of a request.
 func (p *proxy) tell(status int, retry time.Duration) {
 	if p.told != nil {
-		p.told(status, retry)
+		p.told(status, max(retry, 0))
 	}
 }
 
@@ -241,11 +246,40 @@ func retryAfter(text string, now time.Time) time.Duration {
 // silent drops what the library would say about broken connections: the log of the turn has a line for each request.
 var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 
+// probe finds out whether the model's network answers at all. Behind a proxy of the person's that is not for us to say.
+func (p *proxy) probe() {
+	defer close(p.probed)
+	if via, err := p.transport.Proxy(&http.Request{URL: p.target}); via != nil || err != nil {
+		return
+	}
+	port := p.target.Port()
+	if port == "" {
+		port = p.target.Scheme // net knows both by name
+	}
+	conn, err := p.reach(p.ctx, "tcp", net.JoinHostPort(p.target.Hostname(), port))
+	switch {
+	case err == nil:
+		conn.Close()
+	case p.lost.Load() != 0:
+		p.tell(0, lostFor)
+	}
+}
+
 // dial reaches out unless that failed just now.
 func (p *proxy) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	select {
+	case <-p.probed:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if lost := p.lost.Load(); lost != 0 && time.Since(time.Unix(0, lost)) < lostFor {
 		return nil, fmt.Errorf("not tried again so soon: %w", os.ErrDeadlineExceeded)
 	}
+	return p.reach(ctx, network, addr)
+}
+
+// reach notes when a dial runs into its time.
+func (p *proxy) reach(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: dialIn, KeepAlive: 30 * time.Second}).DialContext(ctx, network, addr)
 	if t, ok := errors.AsType[net.Error](err); ok && t.Timeout() {
 		p.lost.Store(time.Now().UnixNano())

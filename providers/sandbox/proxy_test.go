@@ -5,6 +5,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -489,7 +490,13 @@ func FuzzUsed(f *testing.F) {
 // A network that swallows everything is found out once, not at every try of a program.
 func TestProxy_lost(t *testing.T) {
 	t.Parallel()
-	p := &proxy{}
+	p := &proxy{probed: make(chan struct{})}
+	soon, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.dial(soon, "tcp", "127.0.0.1:1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("before anything is known dial = %v", err)
+	}
+	close(p.probed)
 	p.lost.Store(time.Now().UnixNano())
 	conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:1")
 	if conn != nil || err == nil || !strings.Contains(err.Error(), "not tried again so soon") {
