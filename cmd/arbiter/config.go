@@ -30,6 +30,7 @@ type config struct {
 	// Permissions answer what agents ask, in their order, before the admin is asked.
 	Permissions []permissionConfig `toml:"permissions"`
 	Repo        repoConfig         `toml:"repo"`
+	Store       storeConfig        `toml:"store"`
 	TUI         tuiConfig          `toml:"tui"`
 	Listen      listenConfig       `toml:"listen"`
 	Mirror      mirrorConfig       `toml:"mirror"`
@@ -285,6 +286,7 @@ func (c *config) validate() error {
 	c.TUI.validate(bad)
 	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
+	c.Store.validate(bad)
 	return errors.Join(errs...)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,8 +112,12 @@ func (a *app) examine(ctx context.Context) []finding {
 }
 
 func (a *app) examineJournal(ctx context.Context, home string) []finding {
-	log, err := sqlite.OpenReadOnly(ctx, home)
-	if errors.Is(err, fs.ErrNotExist) {
+	where, cfg := home, storeConfig{}
+	if set, c, err := a.store(); err == nil { // what is wrong with the configuration has a line of its own
+		where, cfg = set, c
+	}
+	log, err := a.readStore(ctx, where, cfg)
+	if _, ok := errors.AsType[*notFoundError](err); ok {
 		return []finding{{"journal", "ok", "none yet; it begins with the first coordinator", ""}}
 	}
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"arbiter/coordinator"
 	"arbiter/server"
 	"arbiter/ssot"
+	"arbiter/ssot/postgres"
 	"arbiter/ssot/sqlite"
 	"arbiter/tui/textsafe"
 )
@@ -64,7 +65,7 @@ func (e *quietError) Error() string { return "" }
 // sentinels are the errors without data that cross the socket.
 var sentinels = server.Sentinels{
 	"full": ssot.ErrFull, "busy": ssot.ErrBusy, "conflict": ssot.ErrConflict, "closed": ssot.ErrClosed,
-	"store_failed": ssot.ErrFailed, "loop_ended": coordinator.ErrNotRunning,
+	"store_failed": ssot.ErrFailed, "unreachable": ssot.ErrUnreachable, "loop_ended": coordinator.ErrNotRunning,
 }
 
 // explain decides, in one place, what a person reads of an error, and the exit code.
@@ -165,12 +166,18 @@ func explainStore(err error, e *explanation) bool {
 		}
 		return true
 	}
-	if x, ok := errors.AsType[*sqlite.DamagedError](err); ok {
+	if x, ok := errors.AsType[*ssot.DamagedError](err); ok {
 		e.Means = "The journal is not what was written. It was left exactly as it is; nothing was repaired or replaced."
 		e.Next = "Make a copy of the folder of " + x.Path + ", then see how far it is good: arbiter journal verify."
+		if isDatabase(x.Path) {
+			e.Next = "Make a copy with pg_dump, then see how far it is good: arbiter journal verify."
+		}
 		return true
 	}
-	if _, ok := errors.AsType[*sqlite.NewerError](err); ok {
+	if explainDatabase(err, e) {
+		return true
+	}
+	if _, ok := errors.AsType[*ssot.NewerError](err); ok {
 		e.Means, e.Next = "This program would not understand it.", "Install the newer version of Arbiter again."
 		return true
 	}
@@ -187,6 +194,24 @@ func explainStore(err error, e *explanation) bool {
 		e.Means, e.Next = "An id stands for one content for ever.", "Give the new content an id of its own."
 	case errors.Is(err, ssot.ErrFailed):
 		e.Means, e.Next = "The disk or the file system gave an error.", "Look at the system's log; then arbiter journal verify."
+	default:
+		return false
+	}
+	return true
+}
+
+func explainDatabase(err error, e *explanation) bool {
+	if x, ok := errors.AsType[*postgres.RightsError](err); ok {
+		e.Means = "Nothing was changed. The owner of the schema makes its tables, a writer needs rights on them, a reader may only read."
+		e.Next = "Open it once as its owner, who then gives " + x.User + " its rights: arbiter journal grant " + x.User
+		return true
+	}
+	switch {
+	case errors.Is(err, ssot.ErrBusy) && errors.Is(err, ssot.ErrUnreachable):
+		e.Means, e.Next = "Nothing was stored, and nothing is lost.", "See that the database runs and can be reached, then try again."
+	case errors.Is(err, ssot.ErrUnreachable):
+		e.Means = "What was sent may be stored or not; sent again, it is stored once."
+		e.Next = "See that the database runs and can be reached: its address is store.url, its password what store.password_env or store.password_file name."
 	default:
 		return false
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -15,29 +14,36 @@ import (
 func newJournal(a *app) *cobra.Command {
 	return group("journal", "Read, verify and copy the journal, where every fact is",
 		newJournalVerify(a), newJournalExport(a), newJournalImport(a), newJournalCopy(a), newJournalArchive(a), newJournalRebuild(a),
-		newJournalBackup(a), newJournalSearch(a), newJournalShow(a))
+		newJournalBackup(a), newJournalGrant(a), newJournalSearch(a), newJournalShow(a))
 }
 
-// openJournal opens the journal for reading. One that is not there is an error: there is nothing to verify.
-func (a *app) openJournal(ctx context.Context) (*sqlite.Log, string, error) {
+// openJournal opens the journal for reading, and says where the data directory is. One that is not there is an error: there is nothing
+// to verify.
+func (a *app) openJournal(ctx context.Context) (journal, string, error) {
+	where, cfg, err := a.store()
+	if err != nil {
+		return nil, "", err
+	}
 	home, err := a.home()
 	if err != nil {
 		return nil, "", err
 	}
-	log, err := sqlite.OpenReadOnly(ctx, home)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", &notFoundError{what: "there is no journal in " + home, next: "Name another data directory with --home, or begin one with arbiter up."}
-	}
+	log, err := a.readStore(ctx, where, cfg)
 	return log, home, err
 }
 
-// ownJournal opens the journal for writing, which no coordinator may do meanwhile.
-func (a *app) ownJournal(ctx context.Context) (*sqlite.Log, error) {
-	home, err := a.makeHome()
+// ownJournal opens the journal for writing. Of one in the data directory no coordinator may run meanwhile.
+func (a *app) ownJournal(ctx context.Context) (ownedJournal, error) {
+	where, cfg, err := a.store()
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, home, sqlite.Options{Version: version(), Unindexed: true})
+	if !isDatabase(where) {
+		if where, err = a.makeHome(); err != nil {
+			return nil, err
+		}
+	}
+	return a.writeStore(ctx, where, cfg, sqlite.Options{Unindexed: true})
 }
 
 func (a *app) reportHead(ctx context.Context, log ssot.Log, what string, n int) error {
@@ -61,7 +67,7 @@ func newJournalRebuild(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "rebuild", Short: "Make every table beside the entries anew from the entries", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) (err error) {
-			if _, _, err := a.existingJournal(); err != nil {
+			if err := a.existingJournal(); err != nil {
 				return err
 			}
 			log, err := a.ownJournal(c.Context())
@@ -82,13 +88,13 @@ func newJournalRebuild(a *app) *cobra.Command {
 }
 
 // existingJournal refuses to make a journal where only an old one is meant.
-func (a *app) existingJournal() (*sqlite.Log, string, error) {
-	log, home, err := a.openJournal(context.Background())
+func (a *app) existingJournal() error {
+	log, _, err := a.openJournal(context.Background())
 	if err != nil {
 		if _, ok := errors.AsType[*notFoundError](err); ok {
-			return nil, "", err
+			return err
 		}
-		return nil, home, nil //nolint:nilerr // opening it for writing says what is wrong, or mends it
+		return nil //nolint:nilerr // opening it for writing says what is wrong, or mends it
 	}
-	return nil, home, log.Close()
+	return log.Close()
 }

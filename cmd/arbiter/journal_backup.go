@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
@@ -23,7 +24,14 @@ func newJournalBackup(a *app) *cobra.Command {
 			defer func() { err = errors.Join(err, log.Close()) }()
 			p := a.progress("entries verified")
 			defer p.end()
-			head, err := log.Backup(c.Context(), args[0], p.show)
+			file, ok := log.(interface {
+				Backup(ctx context.Context, path string, progress func(done, total uint64)) (amp.Head, error)
+			})
+			if !ok {
+				return usage("a journal in a database is backed up by the database").
+					then("Use pg_dump, or copy it into a folder: arbiter journal copy --to DIR")
+			}
+			head, err := file.Backup(c.Context(), args[0], p.show)
 			p.end()
 			switch {
 			case errors.Is(err, fs.ErrExist):

@@ -106,35 +106,55 @@ func (a *app) spool(in io.Reader) (*os.File, error) {
 }
 
 func newJournalCopy(a *app) *cobra.Command {
-	to := ""
+	from, to := "", ""
 	c := &cobra.Command{
-		Use: "copy --to DIR", Short: "Copy the journal entry by entry into another store, with the same head", Args: takes(),
+		Use: "copy --to DIR|URL", Short: "Copy the journal entry by entry into another store, with the same head", Args: takes(),
 		Long: "Copies the journal entry by entry into another store, which is empty or holds the beginning of the same journal, until both have\n" +
-			"the same head. It may run beside a coordinator; what is appended meanwhile is copied too. Given again, it goes on.",
+			"the same head. It may run beside a coordinator; what is appended meanwhile is copied too. Given again, it goes on.\n" +
+			"A store is a data directory or a database, as postgres://user@host/database?search_path=schema. The password of a database is\n" +
+			"the one that [store] names, else PGPASSWORD or ~/.pgpass; never write it into the address.",
+		Example: `  arbiter journal copy --to postgres://arbiter@db.example/arbiter
+  arbiter journal copy --from ~/.local/share/arbiter --to postgres://arbiter@db.example/arbiter`,
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			if to == "" || strings.Contains(to, "://") {
-				return usage("journal copy needs --to with a data directory").then("arbiter journal copy --to DIR")
+			if to == "" {
+				return usage("journal copy needs --to with a data directory or a database").then("arbiter journal copy --to DIR")
 			}
-			return a.copyJournal(c.Context(), to)
+			for _, store := range []string{from, to} {
+				if !strings.Contains(store, "://") {
+					continue
+				}
+				if err := checkDatabase(store); err != nil {
+					return usage("the store cannot be opened: %v", err)
+				}
+			}
+			return a.copyJournal(c.Context(), from, to)
 		}),
 	}
-	c.Flags().StringVar(&to, "to", "", "the data directory of the other store")
+	c.Flags().StringVar(&to, "to", "", "the other store: a data directory, or the address of a database")
+	c.Flags().StringVar(&from, "from", "", "the store to copy, in place of the one that is in use")
 	return c
 }
 
-func (a *app) copyJournal(ctx context.Context, to string) (err error) {
-	from, home, err := a.openJournal(ctx)
+func (a *app) copyJournal(ctx context.Context, source, to string) (err error) {
+	used, cfg, err := a.store()
+	if err != nil {
+		return err
+	}
+	if source == "" {
+		source = used
+	}
+	from, err := a.readStore(ctx, source, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	if same, err := sameFolder(home, to); err != nil || same {
+	if same, err := sameStore(source, to); err != nil || same {
 		if same {
-			err = usage("%s is the data directory itself", to).then("Name another one with --to.")
+			err = usage("%s is the store itself", to).then("Name another one with --to.")
 		}
 		return err
 	}
-	store, err := sqlite.Open(ctx, to, sqlite.Options{Version: version(), Unindexed: true})
+	store, err := a.writeStore(ctx, to, cfg, sqlite.Options{Unindexed: true})
 	if err != nil {
 		return err
 	}
@@ -152,8 +172,11 @@ func (a *app) copyJournal(ctx context.Context, to string) (err error) {
 	return a.reportHead(ctx, store, "copied", n)
 }
 
-// sameFolder reports whether two paths are one folder; one that is not there is no other.
-func sameFolder(a, b string) (bool, error) {
+// sameStore reports whether two stores are one; a folder that is not there is no other.
+func sameStore(a, b string) (bool, error) {
+	if isDatabase(a) || isDatabase(b) {
+		return a == b, nil
+	}
 	x, err := os.Stat(a)
 	if err != nil {
 		return false, err

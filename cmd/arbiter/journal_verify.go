@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
-	"arbiter/ssot/sqlite"
 )
 
 func newJournalVerify(a *app) *cobra.Command {
@@ -128,10 +126,14 @@ type exportError struct {
 func (e *exportError) Error() string { return e.file + ", " + e.line.Error() }
 
 func (a *app) verifyJournal(ctx context.Context) (err error) {
-	log, home, err := a.openJournal(ctx)
-	if damaged, ok := errors.AsType[*sqlite.DamagedError](err); ok {
+	where, cfg, err := a.store()
+	if err != nil {
+		return err
+	}
+	log, err := a.readStore(ctx, where, cfg)
+	if damaged, ok := errors.AsType[*ssot.DamagedError](err); ok {
 		if a.json {
-			a.outJSON(verifyReport{Report: sqlite.Report{Damage: []sqlite.Problem{{Seq: damaged.Seq, What: damaged.Why}}, Projections: []sqlite.Problem{}}})
+			a.outJSON(verifyReport{Report: ssot.Report{Damage: []ssot.Problem{{Seq: damaged.Seq, What: damaged.Why}}, Projections: []ssot.Problem{}}})
 		}
 		return err
 	}
@@ -147,12 +149,12 @@ func (a *app) verifyJournal(ctx context.Context) (err error) {
 		return err
 	}
 	if r.Damage == nil {
-		r.Damage = []sqlite.Problem{}
+		r.Damage = []ssot.Problem{}
 	}
 	if r.Projections == nil {
-		r.Projections = []sqlite.Problem{}
+		r.Projections = []ssot.Problem{}
 	}
-	bad := r.Err(filepath.Join(home, "journal"))
+	bad := r.Err(where)
 	if a.json {
 		a.outJSON(verifyReport{Verified: bad == nil, Report: r})
 		if bad != nil {
@@ -176,7 +178,7 @@ func (a *app) verifyJournal(ctx context.Context) (err error) {
 // verifyReport is the JSON form of a verification.
 type verifyReport struct {
 	Verified bool `json:"verified"`
-	sqlite.Report
+	ssot.Report
 }
 
 // staleError is a journal whose entries are whole and whose tables are not their fold.

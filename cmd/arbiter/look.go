@@ -3,29 +3,29 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 
 	"arbiter/amp"
 	"arbiter/server"
 	"arbiter/ssot"
-	"arbiter/ssot/sqlite"
 )
 
 // look reads: from the coordinator when one runs, else from the journal itself, so that looking starts nothing.
 type look struct {
 	home   string
 	client *server.Client
-	log    *sqlite.Log // opened when the coordinator did not answer
+	// open opens the journal, log is that when the coordinator did not answer.
+	open func(context.Context) (journal, string, error)
+	log  journal
 }
 
 // newLook returns a reader of the data directory. The caller closes it.
 func (a *app) newLook() (*look, error) {
 	c, err := a.client()
 	if err != nil || c.Remote() != "" {
-		return &look{home: a.url(), client: c}, err
+		return &look{home: a.url(), client: c, open: a.openJournal}, err
 	}
 	home, err := a.home()
-	return &look{home: home, client: c}, err
+	return &look{home: home, client: c, open: a.openJournal}, err
 }
 
 // Query answers a question. Without a coordinator, board and entries are read from the journal; the rest needs one.
@@ -38,13 +38,14 @@ func (l *look) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 		return amp.Page{}, err
 	}
 	if l.log == nil {
-		l.log, err = sqlite.OpenReadOnly(ctx, l.home)
-		if errors.Is(err, fs.ErrNotExist) {
+		log, _, err := l.open(ctx)
+		if _, ok := errors.AsType[*notFoundError](err); ok {
 			return amp.Page{Board: amp.NewBoard()}, nil
 		}
 		if err != nil {
 			return amp.Page{}, err
 		}
+		l.log = log
 	}
 	return readPage(ctx, l.log, q)
 }

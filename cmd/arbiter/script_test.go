@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	t.Cleanup(closeDatabase)
 	testscript.Run(t, scripts(filepath.Join("testdata", "script")))
 }
 
@@ -48,6 +49,8 @@ func scripts(dir string) testscript.Params {
 			switch cond {
 			case "root":
 				return os.Getuid() == 0, nil
+			case "postgres":
+				return database() == nil, nil
 			case "programs":
 				return os.Getenv(agenttest.RealVar) != "", nil
 			case "caged":
@@ -64,6 +67,7 @@ func scripts(dir string) testscript.Params {
 			"agents":  agents,
 			"model":   model,
 			"hub":     hub,
+			"schema":  schema,
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -130,7 +131,7 @@ func (p *place) unreachable(err error) *UnreachableError {
 		return u
 	}
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) { // the innermost one holds no address
-		u.Why = p.scrub(cause.Error())
+		u.Why, _, _ = strings.Cut(p.scrub(cause.Error()), "\n")
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		u.Why = "it does not answer"
