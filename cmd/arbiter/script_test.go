@@ -78,11 +78,15 @@ const longHome = "a-data-directory/whose-path-is-longer-than/what-a-unix-socket/
 // setup gives a script a data directory and a configuration of its own, and ends the coordinator that it leaves behind.
 func setup(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, "home")
+	audit, err := filepath.Abs("../../docs/check_journal.py")
+	if err != nil {
+		return err
+	}
 	for k, v := range map[string]string{
 		"ARBITER_HOME": home, "XDG_CONFIG_HOME": filepath.Join(e.WorkDir, "config"), "XDG_DATA_HOME": filepath.Join(e.WorkDir, "data"),
 		"XDG_RUNTIME_DIR": "", "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "HOME": e.WorkDir, "TZ": "UTC",
 		"GIT_AUTHOR_NAME": "Test", "GIT_AUTHOR_EMAIL": "test@example.com", "GIT_COMMITTER_NAME": "Test", "GIT_COMMITTER_EMAIL": "test@example.com",
-		"PATH": withoutPrograms(e.Getenv("PATH")), "EDITOR": "", "VISUAL": "", "LONGHOME": filepath.Join(e.WorkDir, longHome),
+		"PATH": withoutPrograms(e.Getenv("PATH")), "EDITOR": "", "VISUAL": "", "AUDIT": audit, "LONGHOME": filepath.Join(e.WorkDir, longHome),
 	} {
 		e.Setenv(k, v)
 	}
