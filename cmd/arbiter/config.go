@@ -68,6 +68,10 @@ type agentConfig struct {
 	Write   []string `toml:"write"`
 	// MaxRequests is how often a turn may ask the model at URL; 0 does not bound.
 	MaxRequests int `toml:"max_requests"`
+	// MaxBytes is how much a turn may send to the model and get from it; 0 does not bound.
+	MaxBytes int64 `toml:"max_bytes"`
+	// Disk is by how many bytes a turn may make its folders grow, 0 what [sandbox] says.
+	Disk int64 `toml:"disk"`
 	// API is how a model's service is spoken to: claude, gemini, responses or chat. URL is its address, empty for the vendor's own. A
 	// command with a URL reaches that through Arbiter, which adds the key.
 	API   string `toml:"api"`

@@ -21,7 +21,12 @@ type sandboxConfig struct {
 	// Read and Write are files and folders that all of them see besides their own; ~ is the home directory.
 	Read  []string `toml:"read"`
 	Write []string `toml:"write"`
+	// Disk is by how many bytes a turn may make its folders grow, 20 GB when 0.
+	Disk int64 `toml:"disk"`
 }
+
+// diskQuota is far more than honest work takes, and less than would fill most disks unseen.
+const diskQuota = 20_000_000_000
 
 // runsProgram reports whether Arbiter starts a program for the agent.
 func (g agentConfig) runsProgram() bool { return g.Kind != "api" && g.Kind != "external" }
@@ -39,17 +44,22 @@ func (c *config) validateSandbox(bad func(string, ...any)) {
 		}
 	}
 	check("sandbox.mode", c.Sandbox.Mode, c.Sandbox.Read, c.Sandbox.Write)
+	if c.Sandbox.Disk < 0 {
+		bad("sandbox.disk is negative")
+	}
 	for _, name := range sortedKeys(c.Agents) {
 		g := c.Agents[name]
 		key := "agents." + name + ".sandbox"
-		if check(key, g.Sandbox, g.Read, g.Write); !g.runsProgram() && (g.Sandbox != "" || len(g.Read) > 0 || len(g.Write) > 0 || g.MaxRequests != 0) {
-			bad("%s: Arbiter starts no program for this agent; sandbox, read, write and max_requests have no meaning", key)
+		if check(key, g.Sandbox, g.Read, g.Write); !g.runsProgram() && (g.Sandbox != "" || len(g.Read) > 0 || len(g.Write) > 0 || g.MaxRequests != 0 || g.MaxBytes != 0 || g.Disk != 0) {
+			bad("%s: Arbiter starts no program for this agent; sandbox, read, write, disk, max_requests and max_bytes have no meaning", key)
 		}
 		if g.Kind == "command" {
 			g.validateKey("agents."+name, false, bad)
 		}
-		if g.MaxRequests < 0 {
-			bad("agents.%s.max_requests is negative", name)
+		for field, n := range map[string]int64{"max_requests": int64(g.MaxRequests), "max_bytes": g.MaxBytes, "disk": g.Disk} {
+			if n < 0 {
+				bad("agents.%s.%s is negative", name, field)
+			}
 		}
 	}
 }
@@ -74,7 +84,7 @@ func (c *config) leash(g agentConfig, configDir string) sandbox.Leash {
 	l := sandbox.Leash{
 		Mode:     sandbox.Mode(cmp.Or(g.Sandbox, c.Sandbox.Mode, string(sandbox.Auto))),
 		ReadOnly: paths(c.Sandbox.Read, g.Read), ReadWrite: paths(c.Sandbox.Write, g.Write),
-		Caps: sandbox.Caps{Requests: g.MaxRequests},
+		Caps: sandbox.Caps{Requests: g.MaxRequests, Bytes: g.MaxBytes, Disk: cmp.Or(g.Disk, c.Sandbox.Disk, diskQuota)},
 	}
 	for _, arg := range g.Argv {
 		if info, err := os.Stat(arg); err == nil && filepath.IsAbs(arg) && info.Mode().IsRegular() {
@@ -113,6 +123,12 @@ func (c *config) examineSandbox() []finding {
 		all = append(all, finding{"sandbox", "warn", "this system confines no agent; what an agent starts is found and ended all the same", sandbox.Install()})
 	default:
 		all = append(all, finding{"sandbox", "warn", fmt.Sprintf("%v; %v", reasonOf(err), reasonOf(other)), sandbox.Install()})
+	}
+	if os.Geteuid() == 0 {
+		all = append(all, finding{
+			"sandbox", "warn", "as root nothing bounds how many processes an agent starts; files, network and disk are bounded as for others",
+			"Run Arbiter as a user of its own.",
+		})
 	}
 	for _, name := range sortedKeys(c.Agents) {
 		g := c.Agents[name]

@@ -151,9 +151,9 @@ func (s *Session) follow(ctx context.Context, lines chan []byte) {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
-	var ended <-chan struct{}
+	var ended, full <-chan struct{}
 	if s.Cage != nil {
-		ended = s.Cage.Ended()
+		ended, full = s.Cage.Ended(), s.Cage.Full()
 	}
 	began := time.Now()
 	for s.failed == nil && !s.done {
@@ -178,6 +178,8 @@ func (s *Session) follow(ctx context.Context, lines chan []byte) {
 			s.overflow()
 		case <-ended:
 			s.Fail(providers.FailQuota, "%v", s.Cage.Stopped())
+		case <-full:
+			s.Fail(providers.FailOutput, "it was ended, since %v", s.Cage.Filled())
 		case <-ctx.Done():
 			s.Fail(providers.FailKilled, "it was stopped: %v", context.Cause(ctx))
 		case <-total.C:

@@ -47,6 +47,9 @@ type Caps struct {
 	Requests int
 	// Bytes counts bodies, both ways.
 	Bytes int64
+	// Disk is by how many bytes the working folder and the home of a program may grow, and the most of one file. It is looked at a few times a
+	// second at most, so more can be there for a moment.
+	Disk int64
 }
 
 // PlaceholderKey is what a program gets where it wants a key: the proxy puts the real one in its place.
@@ -58,6 +61,11 @@ type Cage struct {
 	mode  Mode
 	proxy *proxy // nil when programs need no model or reach it by themselves
 	close sync.Once
+
+	mu     sync.Mutex
+	disks  []*quota
+	full   chan struct{} // closed when a program filled its quota
+	filled sync.Once
 }
 
 // Open readies what the programs of a turn need around them. A mode that this machine cannot keep is an error, never a weaker mode.
@@ -69,9 +77,9 @@ func (l Leash) Open(_ context.Context, _ string) (*Cage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cage{leash: l, mode: mode}
+	c := &Cage{leash: l, mode: mode, full: make(chan struct{})}
 	c.leash.ReadOnly, c.leash.ReadWrite = slices.Clone(l.ReadOnly), slices.Clone(l.ReadWrite)
-	if l.Model.URL == "" || mode == Off && l.Model.Key == nil && l.Caps == (Caps{}) && l.Meter == nil && l.Answered == nil {
+	if l.Model.URL == "" || mode == Off && l.Model.Key == nil && l.Caps.Requests == 0 && l.Caps.Bytes == 0 && l.Meter == nil && l.Answered == nil {
 		return c, nil
 	}
 	c.proxy, err = openProxy(&c.leash, mode == Bubblewrap)
@@ -102,6 +110,13 @@ func (c *Cage) Log(w io.Writer) {
 
 // Start starts a program in the cage, see [Start].
 func (c *Cage) Start(ctx context.Context, spec Spec) (*Process, error) {
+	if most := c.leash.Caps.Disk; most > 0 {
+		if spec.Limits.FileSize == 0 || spec.Limits.FileSize > most {
+			spec.Limits.FileSize = most
+		}
+		begun := c.watch(most, spec.Dir, spec.Home)
+		defer begun()
+	}
 	return launch(ctx, spec, func(argv []string) ([]string, error) {
 		switch c.mode {
 		case Bubblewrap:
@@ -113,6 +128,21 @@ func (c *Cage) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return argv, nil
 	})
 }
+
+// watch has the folders of a program watched until the cage is closed.
+func (c *Cage) watch(most int64, dirs ...string) (begun func()) {
+	q, begun := watchQuota(most, func() { c.filled.Do(func() { close(c.full) }) }, dirs...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.disks = append(c.disks, q)
+	return begun
+}
+
+// Full is closed when the folders of a program grew over [Caps].Disk; [Cage.Filled] says it in words.
+func (c *Cage) Full() <-chan struct{} { return c.full }
+
+// Filled is the error of a full cage.
+func (c *Cage) Filled() error { return &FullError{Most: c.leash.Caps.Disk} }
 
 // Ended is closed when the proxy lets nothing more through: a cap is reached, the meter said so, or the cage is closed. It is nil
 // without a proxy.
@@ -147,6 +177,12 @@ func (c *Cage) Close() {
 	c.close.Do(func() {
 		if c.proxy != nil {
 			c.proxy.close()
+		}
+		c.mu.Lock()
+		disks := c.disks
+		c.mu.Unlock()
+		for _, q := range disks {
+			q.close()
 		}
 	})
 }
