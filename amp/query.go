@@ -100,6 +100,42 @@ type CoordinatorState struct {
 	// Crew are the configured agents by name. Budget bounds a task whose plan sets no bound of its own.
 	Crew   []AgentFacts `json:"crew,omitzero"`
 	Budget Budget       `json:"budget,omitzero"`
+	// Team is what this coordinator knows of the others that write its journal, nil when it writes alone.
+	Team *TeamState `json:"team,omitzero"`
+}
+
+// TeamState is what one of several coordinators of a journal knows of them.
+type TeamState struct {
+	// Owner is its own name.
+	Owner string `json:"owner"`
+	// Members are the coordinators that were there when it last looked, by name.
+	Members []TeamMember `json:"members"`
+	// Owned are the tasks on which a coordinator acts now; on the others nothing is to be done, or nobody can.
+	Owned []TeamTask `json:"owned"`
+	// Away are tasks that wait for another machine, and why this one cannot go on with them.
+	Away []TeamTask `json:"away,omitzero"`
+	// OffsetMS is how far the store's clock is ahead of this machine's, in milliseconds.
+	OffsetMS int64 `json:"offset_ms"`
+	// Unreached is since when the store has not answered, nil while it does.
+	Unreached *time.Time `json:"unreached,omitzero"`
+}
+
+// TeamMember is one coordinator.
+type TeamMember struct {
+	Owner string `json:"owner"`
+	// Tasks is how many it acts on. Until is when it is no longer taken to be there, by the store's clock, unless it shows itself.
+	Tasks int       `json:"tasks"`
+	Until time.Time `json:"until"`
+}
+
+// TeamTask is a task and whose it is.
+type TeamTask struct {
+	TaskID TaskID `json:"task_id"`
+	Owner  string `json:"owner,omitzero"`
+	// Epoch is that of the lease, Until when it lapses by the store's clock unless it is renewed.
+	Epoch uint64    `json:"epoch,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	Why   string    `json:"why,omitzero"`
 }
 
 // AgentFacts is what is known of a configured agent before it does anything: its configuration, and what the way to it promises.

@@ -186,6 +186,9 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 	if x, ok := c.cfg.Log.(ssot.Indexer); ok {
 		s.Indexed = x.Indexed()
 	}
+	if c.team != nil {
+		s.Team = c.team.state()
+	}
 	var head amp.Head
 	err := c.view(ctx, func(b *amp.Board) {
 		head, s.Started, s.Turns, s.Stopped = b.Head, c.started, len(c.live), b.Stopped != nil

@@ -10,9 +10,6 @@ import (
 	"arbiter/ssot"
 )
 
-// ErrUnreachable says that the store of a shared journal does not answer: nothing was judged, and the same can be sent again.
-var ErrUnreachable = errors.New("the shared journal cannot be reached")
-
 // The waits between calls to a store that does not answer.
 const (
 	firstRetry   = 100 * time.Millisecond
@@ -35,10 +32,18 @@ func (c *Coordinator) reach(ctx context.Context, call func(context.Context) erro
 			c.cfg.Logger.Error("the journal's store does not answer; it is tried again", "err", err)
 		}
 		if c.breathe(ctx, wait) != nil {
-			return fmt.Errorf("%w: %w", ErrUnreachable, err)
+			return unreachable(err)
 		}
 		wait = min(2*wait, longestRetry)
 	}
+}
+
+// unreachable is the error of a store that did not say what became of a call.
+func unreachable(err error) error {
+	if errors.Is(err, ssot.ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ssot.ErrUnreachable, err)
 }
 
 // breathe waits, and answers what can be answered without the store.
@@ -57,7 +62,7 @@ func (c *Coordinator) breathe(ctx context.Context, d time.Duration) error {
 				_, err := r.run(c.now())
 				r.done(nil, err)
 			case fromClient:
-				r.done(nil, ErrUnreachable)
+				r.done(nil, ssot.ErrUnreachable)
 			default:
 				c.parked = append(c.parked, r)
 			}
@@ -119,7 +124,7 @@ func (c *Coordinator) reachOnce(ctx context.Context, call func(context.Context) 
 	defer cancel()
 	err := call(bounded)
 	if !settled(err) {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return unreachable(err)
 	}
 	return err
 }

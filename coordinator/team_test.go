@@ -172,8 +172,8 @@ func TestTeam_partitioned(t *testing.T) {
 		lost.gate.cut(errCut)
 		i := slices.Index(k.members, lost)
 		time.Sleep(5 * time.Second)
-		if _, err := k.at(i).try(amp.Command{Command: amp.NoteCommand, TaskID: id, Note: "hello"}); !errors.Is(err, ErrUnreachable) {
-			t.Errorf("a command while the store is out of reach: %v, want %v", err, ErrUnreachable)
+		if _, err := k.at(i).try(amp.Command{Command: amp.NoteCommand, TaskID: id, Note: "hello"}); !errors.Is(err, ssot.ErrUnreachable) {
+			t.Errorf("a command while the store is out of reach: %v, want %v", err, ssot.ErrUnreachable)
 		}
 		time.Sleep(time.Minute)
 		if next := k.owner(id, amp.Executor); next == lost {

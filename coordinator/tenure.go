@@ -328,3 +328,35 @@ func settled(err error) bool {
 	}
 	return err == nil
 }
+
+// state is what is known of the team.
+func (m *team) state() *amp.TeamState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &amp.TeamState{Owner: m.owner, OffsetMS: m.offset.Milliseconds(), Members: []amp.TeamMember{}, Owned: []amp.TeamTask{}}
+	count := map[string]int{}
+	for _, l := range m.seen {
+		if _, is := strings.CutPrefix(string(l.Task), presence); !is {
+			count[l.Owner]++
+			s.Owned = append(s.Owned, amp.TeamTask{TaskID: l.Task, Owner: l.Owner, Epoch: l.Epoch, Until: l.Until})
+		}
+	}
+	for _, l := range m.seen {
+		if name, is := strings.CutPrefix(string(l.Task), presence); is {
+			s.Members = append(s.Members, amp.TeamMember{Owner: name, Tasks: count[name], Until: l.Until})
+		}
+	}
+	for id, a := range m.absent {
+		if time.Since(a.at) > 2*m.ttl { // it waits no more, or this would have been found again
+			continue
+		}
+		s.Away = append(s.Away, amp.TeamTask{TaskID: id, Why: a.why})
+	}
+	slices.SortFunc(s.Members, func(a, b amp.TeamMember) int { return strings.Compare(a.Owner, b.Owner) })
+	slices.SortFunc(s.Away, func(a, b amp.TeamTask) int { return strings.Compare(string(a.TaskID), string(b.TaskID)) })
+	if !m.broken.IsZero() {
+		at := m.broken
+		s.Unreached = &at
+	}
+	return s
+}
