@@ -31,6 +31,7 @@ type config struct {
 	Permissions []permissionConfig `toml:"permissions"`
 	Repo        repoConfig         `toml:"repo"`
 	Store       storeConfig        `toml:"store"`
+	Team        teamConfig         `toml:"team"`
 	TUI         tuiConfig          `toml:"tui"`
 	Listen      listenConfig       `toml:"listen"`
 	Mirror      mirrorConfig       `toml:"mirror"`
@@ -291,6 +292,7 @@ func (c *config) validate() error {
 	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
 	c.Store.validate(bad)
+	c.Team.validate(bad)
 	return errors.Join(errs...)
 }
 

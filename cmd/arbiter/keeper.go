@@ -47,14 +47,14 @@ type keeper struct {
 	logger *slog.Logger
 }
 
-func newKeeper(home string, c *config, configDir string, coord *coordinator.Coordinator, logger *slog.Logger) (*keeper, error) {
+func newKeeper(home, owner string, c *config, configDir string, coord *coordinator.Coordinator, logger *slog.Logger) (*keeper, error) {
 	k := &keeper{home: home, every: time.Duration(c.Planning.MemoryEvery), coord: coord, logger: logger}
 	if k.every == 0 {
 		k.every = memoryEvery
 	}
 	k.runner = memory.Runner{
 		Store: memory.NewStore(home), Journal: coord, Record: coord.Remember, Since: time.Now().Add(-7 * 24 * time.Hour),
-		NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
+		NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Owner: owner,
 	}
 	name := c.Planning.Memory
 	if name == "" {

@@ -52,7 +52,20 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		level = slog.LevelDebug
 	}
 	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
-	log, err := sqlite.Open(ctx, home, sqlite.Options{Version: version()})
+	where, owner := home, ""
+	if cfg.Store.URL != "" {
+		release, err2 := sqlite.Claim(home, version())
+		if err2 != nil {
+			return err2
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		where = cfg.Store.URL
+		if owner, err = cfg.Team.owner(home); err != nil {
+			return err
+		}
+		logger = logger.With("owner", owner)
+	}
+	log, err := a.writeStore(ctx, where, cfg.Store, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -62,11 +75,11 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if err != nil {
 		return err
 	}
-	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, logger, mirror)
+	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, owner, logger, mirror)
 	if err != nil {
 		return err
 	}
-	keeper, err := newKeeper(home, cfg, filepath.Dir(file), coord, logger)
+	keeper, err := newKeeper(home, owner, cfg, filepath.Dir(file), coord, logger)
 	if err != nil {
 		return err
 	}
@@ -89,7 +102,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger,
 		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess,
 	})
-	logger.Info("the coordinator runs", "home", home, "socket", l.Addr().String(), "version", version())
+	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return coord.Run(ctx) })
 	g.Go(func() error { return api.Serve(ctx, l) })
@@ -119,7 +132,8 @@ func follower(coord *coordinator.Coordinator) audit.FollowFunc {
 }
 
 func newUp(a *app) *cobra.Command {
-	return &cobra.Command{
+	store := ""
+	up := &cobra.Command{
 		Use:   "up",
 		Short: "Start the background coordinator",
 		Args:  takes(),
@@ -127,6 +141,11 @@ func newUp(a *app) *cobra.Command {
 			home, err := a.makeHome()
 			if err != nil {
 				return err
+			}
+			if store != "" {
+				if err := a.joinStore(store); err != nil {
+					return err
+				}
 			}
 			client := server.NewClient(home, sentinels)
 			was, err := a.running(c.Context(), client)
@@ -157,6 +176,8 @@ func newUp(a *app) *cobra.Command {
 			return nil
 		}),
 	}
+	up.Flags().StringVar(&store, "store", "", "join the team of a database, postgres://user@host/database; the configuration names it from then on")
+	return up
 }
 
 func newDown(a *app) *cobra.Command {

@@ -40,6 +40,9 @@ type statusReport struct {
 	Waits []waiting `json:"waits"`
 	// Mirror is how far the mirror on GitHub is, absent without one.
 	Mirror *amp.MirrorState `json:"mirror,omitzero"`
+
+	// owners are the coordinators that ran the last turns.
+	owners map[amp.TaskID]string
 }
 
 // waiting is one thing that waits for a person.
@@ -55,7 +58,7 @@ type waiting struct {
 
 func (a *app) status(ctx context.Context) error {
 	return a.looking(func(l *look) error {
-		r := statusReport{Home: l.home, Log: filepath.Join(l.home, logName), Tasks: map[amp.Status]int{}, Waits: []waiting{}}
+		r := statusReport{Home: l.home, Log: filepath.Join(l.home, logName), Tasks: map[amp.Status]int{}, Waits: []waiting{}, owners: map[amp.TaskID]string{}}
 		state, err := l.client.Status(ctx)
 		switch {
 		case err == nil:
@@ -79,6 +82,9 @@ func (a *app) status(ctx context.Context) error {
 		for _, id := range b.Order {
 			t := b.Task(id)
 			r.Tasks[t.Status]++
+			if t.Owner != "" {
+				r.owners[id] = t.Owner
+			}
 			r.Waits = append(r.Waits, waitsFor(t)...)
 		}
 		if a.json {
@@ -107,6 +113,9 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 		}
 	} else {
 		t.add("coordinator", "does not run; start it with arbiter up")
+	}
+	if r.Coordinator != nil {
+		addTeam(t, r.Coordinator.Team, r.owners, now)
 	}
 	if s := r.Stopped; s != nil {
 		t.add("stopped", fmt.Sprintf("by %s %s ago: %s; arbiter thaw goes on", s.By, ago(s.At, now), s.Why))

@@ -18,13 +18,23 @@ import (
 	"arbiter/ssot/github"
 )
 
-// assemble builds the coordinator of a data directory from its configuration.
-func assemble(ctx context.Context, home string, c *config, configDir string, log ssot.Log, logger *slog.Logger, mirror *github.Mirror) (*coordinator.Coordinator, error) {
+// assemble builds the coordinator of a data directory from its configuration. owner is its name among several of one journal.
+func assemble(
+	ctx context.Context, home string, c *config, configDir string, log ssot.Log, owner string, logger *slog.Logger,
+	mirror *github.Mirror,
+) (*coordinator.Coordinator, error) {
 	var mirrored func() amp.MirrorState
 	if mirror != nil {
 		mirrored = mirror.State
 	}
-	git, err := gitops.New(gitops.Options{Home: home, Protected: c.Repo.Protected, Log: logger})
+	work := home
+	if owner != "" {
+		var err error
+		if work, err = c.Team.folder(home); err != nil {
+			return nil, err
+		}
+	}
+	git, err := gitops.New(gitops.Options{Home: work, Protected: c.Repo.Protected, Log: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +64,7 @@ func assemble(ctx context.Context, home string, c *config, configDir string, log
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
-		Reaper: orphans{}, Memory: recall(home), Mirror: mirrored,
+		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored,
 	})
 }
 
@@ -135,7 +145,10 @@ type repoGuard struct {
 	*gitops.Git
 }
 
-var _ coordinator.Git = (*repoGuard)(nil)
+var (
+	_ coordinator.Git  = (*repoGuard)(nil)
+	_ coordinator.Seer = (*repoGuard)(nil)
+)
 
 // Inspect refuses what gitops refuses, and the repository's own protected branches.
 func (g *repoGuard) Inspect(ctx context.Context, repo, branch string) (amp.RepoFacts, error) {

@@ -49,6 +49,16 @@ func hold(dir, version string) (*lock, error) {
 	return l, nil
 }
 
+// Claim makes this process the only one at work in a data directory whose journal is elsewhere. Somebody else's claim, or journal, is
+// a *[HeldError]. release gives it up.
+func Claim(dir, version string) (release func() error, err error) {
+	l, err := hold(dir, version)
+	if err != nil {
+		return nil, err
+	}
+	return l.release, nil
+}
+
 // take locks the file. Somebody who holds it without a name is starting, or only asks who holds it: that is waited for a little.
 // So is a holder that is dead: a program that it was just starting when it died keeps the lock until it has begun.
 func (l *lock) take(dir string) error {

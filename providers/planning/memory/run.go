@@ -25,6 +25,8 @@ type Runner struct {
 	// Record stores the agent's answer as an entry of its task; it is needed with an agent.
 	Record func(ctx context.Context, body amp.Chain) error
 	NewID  func() string
+	// Owner is the name of this coordinator where several write one journal: the agent is asked about its tasks alone.
+	Owner string
 }
 
 // Learned is what one pass came to.
@@ -86,7 +88,7 @@ func (r *Runner) task(ctx context.Context, t *amp.Task, mark string, tries int, 
 	}
 	lessons := Extract(t, entries)
 	done := true
-	if r.Agent != nil && tries < maxTries && !t.LastAt.Before(r.Since) {
+	if r.Agent != nil && t.Owner == r.Owner && tries < maxTries && !t.LastAt.Before(r.Since) {
 		more, body, dropped, err2 := r.Agent.distil(ctx, r.NewID(), t, entries)
 		if body != nil {
 			if e := r.Record(ctx, *body); e != nil { // what is not on record was not learned

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// teamConfig is what this coordinator is among several that share a database.
+type teamConfig struct {
+	// Name is how the others call it, empty for the machine's name; a part that is the data directory's own is added.
+	Name string `toml:"name"`
+	// Lease is how long they wait for it when it does not answer, before they take its tasks; 0 is 30 s.
+	Lease duration `toml:"lease"`
+	// Work is a folder that they share, for worktrees and what is remembered of turns; empty is the data directory, whose tasks
+	// nobody else can go on with while they have a worktree.
+	Work string `toml:"work"`
+}
+
+// shortestLease leaves time for a slow database and for agents that take a moment to end.
+const shortestLease = time.Second
+
+func (t teamConfig) validate(bad func(string, ...any)) {
+	if t.Name != "" && !agentName.MatchString(t.Name) {
+		bad("team.name: a name has letters, digits, dots, dashes and underscores only")
+	}
+	if d := time.Duration(t.Lease); d != 0 && d < shortestLease {
+		bad("team.lease is %s; it is at least %s", d, shortestLease)
+	}
+	if t.Work != "" && !filepath.IsAbs(t.Work) {
+		bad("team.work is %q; write it as an absolute path, which is the same on every machine", t.Work)
+	}
+}
+
+// folder is where worktrees stand.
+func (t teamConfig) folder(home string) (string, error) {
+	if t.Work == "" {
+		return home, nil
+	}
+	if err := os.MkdirAll(t.Work, 0o700); err != nil {
+		return "", fmt.Errorf("create team.work: %w", err)
+	}
+	return t.Work, nil
+}
+
+// owner is the name that no other coordinator has, the same whenever the one of this data directory is started.
+func (t teamConfig) owner(home string) (string, error) {
+	name := t.Name
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "arbiter"
+		}
+		name, _, _ = strings.Cut(host, ".")
+	}
+	id, err := homeID(home)
+	return name + "-" + id, err
+}
+
+// homeID is a name of the data directory, made by chance when it is first asked for.
+func homeID(home string) (string, error) {
+	file := filepath.Join(home, "system", "id")
+	text, err := os.ReadFile(file)
+	if err == nil && len(strings.TrimSpace(string(text))) == 8 {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the id of the data directory: %w", err)
+	}
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("make an id for the data directory: %w", err)
+	}
+	id := hex.EncodeToString(b[:])
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", fmt.Errorf("keep the id of the data directory: %w", err)
+	}
+	if err := renameio.WriteFile(file, []byte(id+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("keep the id of the data directory: %w", err)
+	}
+	return id, nil
+}
+
+// joinStore writes the address of the database into the configuration, so that every command of this machine uses it.
+func (a *app) joinStore(url string) error {
+	if err := checkDatabase(url); err != nil {
+		return usage("--store: %v", err)
+	}
+	set, err := a.loadStore()
+	if err != nil {
+		return err
+	}
+	file, _ := a.configPath()
+	if set.URL == url {
+		return nil
+	}
+	if set.URL != "" {
+		return usage("the configuration names another store, %s", set.URL).then("Edit store.url in " + file + ".")
+	}
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	text := string(data)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	text += fmt.Sprintf("\n[store]\nurl = %q\n", url)
+	if err := decodeTOML(file, []byte(text), &config{}); err != nil {
+		return usage("store.url cannot be added to the configuration %s", file).then("Write it there yourself, under [store].")
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	if err := renameio.WriteFile(file, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	if !a.json {
+		a.complain("arbiter: " + file + " names the store now: " + url)
+	}
+	return nil
+}
