@@ -30,6 +30,8 @@ type batch struct {
 	size     int
 	tasks    []amp.TaskID
 	released []uint64
+	// whole says that nothing was left behind.
+	whole bool
 }
 
 // message tells a reader of the history what came, and anchors the head once more.
@@ -69,6 +71,7 @@ func (m *Mirror) gather(ctx context.Context) (*batch, error) {
 		if err := m.states(b, scan); err != nil {
 			return nil, err
 		}
+		b.whole = b.head.Tasks == b.head.Seq
 	}
 	if len(b.files) == 0 && b.head.Tasks == m.at.Head.Tasks {
 		return nil, nil

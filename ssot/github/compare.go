@@ -76,14 +76,17 @@ func (x *comparison) run(ctx context.Context) (err error) {
 		return &Difference{What: err.Error(), Where: headFile}
 	}
 	x.head, x.report.Mirror = head, head.Journal()
-	heads, err := x.history(ctx)
+	past, heads, err := x.history(ctx)
 	if err != nil {
 		return err
 	}
-	if err := x.entries(ctx, heads); err != nil {
+	if err := x.entries(ctx, past, heads); err != nil {
 		return err
 	}
-	return x.tasks(ctx)
+	if err := x.tasks(ctx); err != nil {
+		return err
+	}
+	return x.judge(ctx, past)
 }
 
 // local is the next entry of the journal, nil at its end.
@@ -100,7 +103,7 @@ func (x *comparison) local(ctx context.Context, after uint64) (*amp.Entry, error
 }
 
 // entries walks both side by side.
-func (x *comparison) entries(ctx context.Context, heads map[uint64][]pastHead) error {
+func (x *comparison) entries(ctx context.Context, p *past, heads map[uint64][]pastHead) error {
 	w, err := x.clone.walker(ctx)
 	if err != nil {
 		return err
@@ -128,13 +131,13 @@ func (x *comparison) entries(ctx context.Context, heads map[uint64][]pastHead) e
 			return err
 		}
 		for _, h := range heads[l.Seq] {
-			if h.hash != e.Hash {
-				return &Difference{Seq: l.Seq, What: fmt.Sprintf("an earlier head of the mirror names hash %.16s, the journal has %.16s", h.hash, e.Hash), Where: "commit " + h.commit}
+			if err := x.claimed(p, l.Seq, h, e.Hash); err != nil {
+				return err
 			}
 		}
 		delete(heads, l.Seq)
-		if p := x.checks.Progress; p != nil && l.Seq%ssot.MaxPage == 0 {
-			p(l.Seq, x.head.Seq)
+		if tell := x.checks.Progress; tell != nil && l.Seq%ssot.MaxPage == 0 {
+			tell(l.Seq, x.head.Seq)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -143,23 +146,36 @@ func (x *comparison) entries(ctx context.Context, heads map[uint64][]pastHead) e
 	if w.head != x.head.Journal() {
 		return &Difference{Seq: w.head.Seq, What: fmt.Sprintf("the entries of the mirror end here, its head says %d with hash %.16s", x.head.Seq, x.head.Hash), Where: headFile}
 	}
-	return x.beyond(ctx, heads)
+	return x.beyond(ctx, p, heads)
 }
 
 // beyond compares the heads of the history that the mirror has not reached again since it was begun anew.
-func (x *comparison) beyond(ctx context.Context, heads map[uint64][]pastHead) error {
+func (x *comparison) beyond(ctx context.Context, p *past, heads map[uint64][]pastHead) error {
 	for _, seq := range slices.Sorted(maps.Keys(heads)) {
 		e, err := x.log.Read(ctx, amp.Filter{After: seq - 1, Before: seq + 1, Limit: 1})
 		if err != nil {
 			return err
 		}
+		var hash amp.Hash
+		if len(e) > 0 {
+			hash = e[0].Hash
+		}
 		for _, h := range heads[seq] {
-			if len(e) == 0 || e[0].Hash != h.hash {
-				return &Difference{Seq: seq, What: fmt.Sprintf("an earlier head of the mirror names hash %.16s, which the journal here does not have", h.hash), Where: "commit " + h.commit}
+			if err := x.claimed(p, seq, h, hash); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// claimed compares what an earlier head of the mirror claims with the journal.
+func (x *comparison) claimed(p *past, seq uint64, h pastHead, hash amp.Hash) error {
+	if h.hash == hash {
+		return nil
+	}
+	what := fmt.Sprintf("an earlier head of the mirror names hash %.16s, the journal has %.16s", h.hash, hash)
+	return x.found(p, h.commit, &Difference{Seq: seq, What: what, Where: "commit " + h.commit})
 }
 
 // pair compares one entry of the journal with its line in the mirror.
@@ -217,8 +233,8 @@ func (x *comparison) tasks(ctx context.Context) error {
 		stale++
 	}
 	if stale > 0 {
-		x.report.Notes = append(x.report.Notes, fmt.Sprintf("%d files of tasks are other than this version of Arbiter (%s) writes them; version %.40s wrote them last",
-			stale, x.checks.Version, plain(errors.New(x.head.Version))))
+		x.note("%d files of tasks are other than this version of Arbiter (%s) writes them; version %.40s wrote them last",
+			stale, x.checks.Version, plain(errors.New(x.head.Version)))
 	}
 	return nil
 }

@@ -223,6 +223,9 @@ func (m *Mirror) catchUp(ctx context.Context) error {
 			return err
 		}
 		m.tries = 0
+		if b.whole { // what came meanwhile is gathered for the next one
+			return nil
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package github_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -76,7 +77,9 @@ func (w *world) grow(n int) {
 	var records []amp.Record
 	for range n {
 		w.next++
-		records = append(records, bus(fmt.Sprintf("bus-%06d", w.next), `{"type":"heartbeat","n":`+fmt.Sprint(w.next)+`}`))
+		r := bus(fmt.Sprintf("bus-%06d", w.next), `{"type":"heartbeat","n":`+fmt.Sprint(w.next)+`}`)
+		r.At = time.Now()
+		records = append(records, r)
 	}
 	w.append(records...)
 }
@@ -110,14 +113,13 @@ func (w *world) whole(m *github.Mirror) {
 	if s := m.State(); s.Head != head || s.Behind != 0 || s.Trouble != "" {
 		w.t.Errorf("the mirror stands at %d, %d behind, trouble %q; the journal at %d", s.Head.Seq, s.Behind, s.Trouble, head.Seq)
 	}
-	w.compare()
 }
 
-// compare wants the branch to agree with the journal, read from a clone that plain git made and found clean.
+// compare wants the branch to agree with the journal, and git to find the repository clean.
 func (w *world) compare() {
 	w.t.Helper()
-	dir := w.clone()
-	r, err := github.Compare(w.t.Context(), w.log, w.open(dir), github.Checks{})
+	w.git("--git-dir", w.repo.Dir, "fsck", "--strict", "--no-dangling")
+	r, err := github.Compare(w.t.Context(), w.log, w.open(w.repo.Dir), github.Checks{})
 	if err != nil {
 		w.t.Fatalf("compare: %v", err)
 	}
@@ -143,7 +145,6 @@ func (w *world) open(dir string) *github.Clone {
 func (w *world) clone() string {
 	w.t.Helper()
 	dir := filepath.Join(w.t.TempDir(), "clone")
-	w.git("--git-dir", w.repo.Dir, "fsck", "--strict", "--no-dangling")
 	w.git("clone", "--quiet", "--branch", "main", w.repo.Dir, dir)
 	return dir
 }
@@ -205,8 +206,8 @@ func TestMirror_emptyRepository(t *testing.T) {
 	}
 	w.grow(2)
 	w.push(m)
-	if n := len(w.hub.Requests()) - before; n != 3 {
-		t.Errorf("one commit took %d requests, want a tree, a commit and a ref", n)
+	if n := len(w.hub.Requests()) - before; n != 4 {
+		t.Errorf("one commit took %d requests, want a look, a tree, a commit and a ref", n)
 	}
 }
 
@@ -222,6 +223,7 @@ func TestMirror_goesOnAfterAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.push(w.mirror())
+	w.compare()
 	all, err := w.repo.Log("main")
 	if err != nil || len(all) != 3 {
 		t.Errorf("there are %d commits, want the first, and one of each start (%v)", len(all), err)
@@ -253,6 +255,7 @@ func TestMirror_unknownOutcome(t *testing.T) {
 					if cut == 0 {
 						t.Error("no connection was cut")
 					}
+					w.compare()
 					if all, err := w.repo.Log("main"); err != nil || len(all) != 3 {
 						t.Errorf("there are %d commits, want 3: none is doubled (%v)", len(all), err)
 					}
@@ -260,4 +263,18 @@ func TestMirror_unknownOutcome(t *testing.T) {
 			})
 		}
 	}
+}
+
+// lies answers everything with one text.
+type lies string
+
+func (l lies) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(string(l))),
+	}, nil
+}
+
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
 }

@@ -69,7 +69,7 @@ func (p *place) same(o *place) bool {
 // locate finds out where the branch stands. What was known of it stays known when the files of the mirror are still the same.
 func (m *Mirror) locate(ctx context.Context) error {
 	m.recall()
-	if m.at != nil && m.pending == nil && !m.anew && time.Since(m.looked) < lookEvery {
+	if idle := m.State().Behind == 0; idle && m.at != nil && m.pending == nil && !m.anew && time.Since(m.looked) < lookEvery {
 		return nil
 	}
 	sha, err := m.remote.head(ctx)
@@ -123,20 +123,22 @@ func (m *Mirror) known(sha string) *place {
 
 // begin makes ready to write everything anew into a branch that does not exist.
 func (m *Mirror) begin(why string) {
-	p := &place{}
-	if m.at != nil {
-		p.Head = m.at.Head
-	}
-	if p.Head.Seq > 0 {
+	if m.at != nil && m.at.Head.Seq > 0 {
 		m.cfg.Logger.Warn("the mirror is written anew from the first entry", "why", why)
 	}
-	m.restart(p)
+	m.restart(&place{})
 }
 
-// restart stands at a place without entries.
+// restart stands at a place without entries. Begun tells a reader of the history that the head goes back on purpose, so it always grows.
 func (m *Mirror) restart(at *place) {
-	begun := at.Head.Begun
-	if at.Head.Seq > 0 || begun == 0 {
+	begun, held := at.Head.Begun, at.Head.Seq > 0
+	if m.at != nil {
+		begun, held = max(begun, m.at.Head.Begun), held || m.at.Head.Seq > 0
+	}
+	switch {
+	case begun == 0 && len(at.Ours) > 0: // nobody can tell any more: it is above every count
+		begun = int(time.Now().Unix())
+	case begun == 0 || held:
 		begun++
 	}
 	at.Head = Head{Begun: begun}
@@ -171,7 +173,7 @@ func (m *Mirror) look(ctx context.Context, sha string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Head, err = decodeHead(data); err != nil {
+	if p.Head, err = decodeHead(data); err != nil && !m.anew {
 		return nil, &DivergedError{What: "somebody changed the mirror: " + err.Error(), Commit: sha}
 	}
 	return p, nil
