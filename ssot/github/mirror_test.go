@@ -133,7 +133,7 @@ func (w *world) compare() {
 
 func (w *world) open(dir string) *github.Clone {
 	w.t.Helper()
-	c, err := github.Open(w.t.Context(), dir, "")
+	c, err := github.Open(w.t.Context(), dir, "main")
 	if err != nil {
 		w.t.Fatal(err)
 	}
