@@ -165,6 +165,15 @@ func (m *Mirror) release(ctx context.Context, b *batch, scan *Scanner, allowed [
 		if b.size > commitSize {
 			return nil
 		}
+		if old { // head.json does not name it any more: the tree says whether it is there
+			done, err := m.remote.holds(ctx, m.at.Ours[releasedDir], releasedPath(a.Seq))
+			if err != nil {
+				return err
+			}
+			if m.released[a.Seq] = done; done {
+				continue
+			}
+		}
 		at, err := m.cfg.Log.Read(ctx, amp.Filter{After: a.Seq - 1, Before: a.Seq + 1, Limit: 1})
 		if err != nil {
 			return err

@@ -123,6 +123,24 @@ func (r *remote) tree(ctx context.Context, sha string) ([]row, error) {
 	return rowsOf(t)
 }
 
+// holds reports whether a file is in the tree of the folder that its path begins with.
+func (r *remote) holds(ctx context.Context, tree, path string) (bool, error) {
+	_, rest, _ := strings.Cut(path, "/")
+	for tree != "" {
+		rows, err := r.tree(ctx, tree)
+		if err != nil {
+			return false, err
+		}
+		name, below, deeper := strings.Cut(rest, "/")
+		i := slices.IndexFunc(rows, func(w row) bool { return w.path == name })
+		if i < 0 || !deeper {
+			return i >= 0, nil
+		}
+		tree, rest = rows[i].sha, below
+	}
+	return false, nil
+}
+
 func rowsOf(t *gh.Tree) ([]row, error) {
 	var rows []row
 	for _, e := range t.Entries {

@@ -208,7 +208,11 @@ func unwrap(text []byte) (all [][]byte) {
 			continue
 		}
 		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			inner, err := enc.DecodeString(string(run[:len(run)-len(run)%4]))
+			whole := run
+			if len(run)%4 == 1 { // the last letter belongs to something else
+				whole = run[:len(run)-1]
+			}
+			inner, err := enc.DecodeString(string(whole))
 			if err == nil && readable(inner) {
 				all = append(all, inner)
 				break
