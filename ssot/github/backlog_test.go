@@ -136,7 +136,7 @@ func TestMirror_greatEntry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.grow(1)
-	w.append(bus("great", strings.Repeat("\x01\"", 3<<20)), bus("great too", strings.Repeat("\xff", 3<<20)))
+	w.append(bus("great", strings.Repeat("\x01\"", 1<<20)), bus("great too", strings.Repeat("\xff", 3<<20)))
 	w.grow(1)
 	w.push(w.mirror())
 	w.compare()

@@ -124,11 +124,11 @@ const maxSegment = segmentSize + maxLine
 type walker struct {
 	c    *Clone
 	head amp.Head
-	// paths are the segments to come; dirs the folders that were not listed yet, the next one last.
-	paths, dirs []string
-	path        string
-	rest        []byte
-	row         int
+	// dirs are the files to come and the folders that were not listed yet, the next one last.
+	dirs []string
+	path string
+	rest []byte
+	row  int
 }
 
 func (c *Clone) walker(ctx context.Context) (*walker, error) {

@@ -48,7 +48,7 @@ func (x *comparison) history(ctx context.Context) (*past, map[uint64][]pastHead,
 	if err != nil {
 		return nil, nil, err
 	}
-	defer objects.Close()
+	defer func() { _ = objects.Close() }() // how it ended was seen while reading
 	for row := range strings.Lines(out) {
 		words := strings.Fields(row)
 		commit := words[0]

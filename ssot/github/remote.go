@@ -175,12 +175,12 @@ func (r *remote) write(ctx context.Context, base string, keep []row, files []fil
 		entries = append(entries, &gh.TreeEntry{Path: &k.path, Mode: &k.mode, Type: &k.kind, SHA: &k.sha})
 	}
 	for _, f := range files {
-		e := &gh.TreeEntry{Path: gh.String(f.path), Mode: gh.String("100644"), Type: gh.String("blob")}
+		e := &gh.TreeEntry{Path: new(f.path), Mode: new("100644"), Type: new("blob")}
 		if len(f.data) <= maxInline {
-			e.Content = gh.String(string(f.data))
+			e.Content = new(string(f.data))
 		} else {
 			b, _, err := r.client.Git.CreateBlob(ctx, r.owner, r.name, &gh.Blob{
-				Encoding: gh.String("base64"), Content: gh.String(base64.StdEncoding.EncodeToString(f.data)),
+				Encoding: new("base64"), Content: new(base64.StdEncoding.EncodeToString(f.data)),
 			})
 			if err != nil {
 				return "", nil, err
@@ -208,7 +208,7 @@ const (
 
 // commit makes a commit, which no branch names yet. parent may be empty.
 func (r *remote) commit(ctx context.Context, tree, parent, message string, at time.Time) (string, error) {
-	who := &gh.CommitAuthor{Name: gh.String(writerName), Email: gh.String(writerEmail), Date: &gh.Timestamp{Time: at}}
+	who := &gh.CommitAuthor{Name: new(writerName), Email: new(writerEmail), Date: &gh.Timestamp{Time: at}}
 	c := &gh.Commit{Message: &message, Tree: &gh.Tree{SHA: &tree}, Author: who, Committer: who}
 	if parent != "" {
 		c.Parents = []*gh.Commit{{SHA: &parent}}
@@ -222,7 +222,7 @@ func (r *remote) commit(ctx context.Context, tree, parent, message string, at ti
 
 // advance moves the branch to a commit that follows its head, or makes the branch. It never forces.
 func (r *remote) advance(ctx context.Context, commit string, there bool) error {
-	ref := &gh.Reference{Ref: gh.String("refs/heads/" + r.branch), Object: &gh.GitObject{SHA: &commit}}
+	ref := &gh.Reference{Ref: new("refs/heads/" + r.branch), Object: &gh.GitObject{SHA: &commit}}
 	var err error
 	if there {
 		_, _, err = r.client.Git.UpdateRef(ctx, r.owner, r.name, ref, false)
@@ -235,7 +235,7 @@ func (r *remote) advance(ctx context.Context, commit string, there bool) error {
 // first gives an empty repository its first commit: nothing else can be written before.
 func (r *remote) first(ctx context.Context, readme []byte) error {
 	_, _, err := r.client.Repositories.CreateFile(ctx, r.owner, r.name, readmeFile, &gh.RepositoryContentFileOptions{
-		Message: gh.String("Begin the mirror of a journal"), Content: readme,
+		Message: new("Begin the mirror of a journal"), Content: readme,
 	})
 	return err
 }

@@ -240,7 +240,7 @@ func (r *Repository) postTree(w http.ResponseWriter, q *http.Request) error {
 	}
 	if in.BaseTree != "" {
 		if _, err := r.objects.tree(in.BaseTree); err != nil {
-			return errors.New("base_tree is not a valid tree oid") //nolint:staticcheck // GitHub's words
+			return errors.New("base_tree is not a valid tree oid")
 		}
 	}
 	var changes []change

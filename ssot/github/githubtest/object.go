@@ -32,7 +32,7 @@ func (o objects) file(sha string) string { return filepath.Join(o.dir, sha[:2], 
 func (o objects) write(kind string, content []byte) (string, error) {
 	head := fmt.Sprintf("%s %d\x00", kind, len(content))
 	sum := sha1.New()
-	io.WriteString(sum, head)
+	sum.Write([]byte(head))
 	sum.Write(content)
 	sha := hex.EncodeToString(sum.Sum(nil))
 	if _, err := os.Stat(o.file(sha)); err == nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -54,7 +55,6 @@ type Server struct {
 	reset    time.Time
 	fault    func(*http.Request) *Fault
 	requests []Request
-	// denied makes the token one that may read only.
 	readOnly bool
 }
 
@@ -140,9 +140,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.serve(rec, r); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	for k, v := range rec.Header() {
-		w.Header()[k] = v
-	}
+	maps.Copy(w.Header(), rec.Header())
 	w.WriteHeader(rec.Code)
 	_, _ = w.Write(rec.Body.Bytes())
 }
@@ -176,11 +174,11 @@ func (s *Server) serve(w *httptest.ResponseRecorder, r *http.Request) error {
 	}
 	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	s.mu.Lock()
-	break_ := s.fault
+	faulty := s.fault
 	s.mu.Unlock()
 	var f *Fault
-	if break_ != nil {
-		f = break_(r)
+	if faulty != nil {
+		f = faulty(r)
 	}
 	if f == nil {
 		f = &Fault{}
