@@ -218,8 +218,8 @@ func (p *agentPage) pane(b *ui.Block, pane, h int) *ui.Block {
 		title, facts = "Providers", e.spentToday()+e.mirrored()
 	case paneTurns:
 		title = fmt.Sprintf("Turns %d", len(p.turns))
-		if e.State != nil && e.State.Slots > 0 {
-			title += fmt.Sprintf(" of %d", e.State.Slots)
+		if n := e.slots(); n > 0 {
+			title += fmt.Sprintf(" of %d", n)
 		}
 		facts = fmt.Sprintf("heartbeat: minutes since the last write, limit %d", int(e.heartbeat().Minutes()))
 	case paneStopped:

@@ -340,3 +340,11 @@ func (e *env) findEntry(seq uint64) tea.Cmd {
 		return foundMsg{seq: seq, at: Place{Kind: KindTask, ID: string(p.Entries[0].TaskID), Seq: seq}}
 	})
 }
+
+// slots is how many agents may run at once; 0 when that is not known, or other machines have slots of their own.
+func (e *env) slots() int {
+	if e.State == nil || e.State.Team != nil {
+		return 0
+	}
+	return e.State.Slots
+}

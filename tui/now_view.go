@@ -125,8 +125,8 @@ func (p *nowPage) slots() string {
 	if p.e.Width < 120 { // a wide screen has a panel of its own for it
 		used = " · " + p.e.spentToday()
 	}
-	if s := p.e.State; s != nil && s.Slots > 0 {
-		return fmt.Sprintf("%d of %d turns", len(p.e.Index.Running), s.Slots) + used
+	if n := p.e.slots(); n > 0 {
+		return fmt.Sprintf("%d of %d turns", len(p.e.Index.Running), n) + used
 	}
 	return plural(len(p.e.Index.Running), "turn") + used
 }

@@ -202,8 +202,8 @@ func (*agentsRoom) tell(p *plain) {
 		p.say("Agents: the coordinator has named none.")
 		return
 	}
-	if s := p.e.State; s != nil && s.Slots > 0 {
-		p.say("Agents: %s, %d of %d turns at work.", counted(len(all), "agent"), len(p.e.Index.Running), s.Slots)
+	if n := p.e.slots(); n > 0 {
+		p.say("Agents: %s, %d of %d turns at work.", counted(len(all), "agent"), len(p.e.Index.Running), n)
 	}
 	for _, a := range all {
 		if a.turns == 0 {

@@ -76,6 +76,9 @@ func (p *taskPage) about(t *amp.Task) string {
 		parts = append(parts, ui.Safe(t.Plan.Branch))
 	}
 	parts = append(parts, ui.Safe(p.e.agentOf(t, amp.Executor))+", reviewed by "+ui.Safe(p.e.agentOf(t, amp.Reviewer)))
+	if t.Owner != "" {
+		parts = append(parts, "on "+ui.Safe(t.Owner))
+	}
 	return strings.Join(parts, " · ")
 }
 

@@ -271,11 +271,27 @@ func (r *teamRun) send(m *teamMember, cmd amp.Command) {
 	_, _ = m.client.Submit(ctx, cmd)
 }
 
+// answers waits until a coordinator does.
+func (r *teamRun) answers(m *teamMember) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(r.t.Context(), 4*time.Second)
+		_, err := m.client.Status(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	r.t.Errorf("%s does not answer", m.name)
+}
+
 // end stops the coordinators.
 func (r *teamRun) end() {
 	for _, m := range r.members {
 		m.signal(syscall.SIGCONT)
 		m.cut.set(false)
+	}
+	for _, m := range r.members {
+		r.answers(m) // one that is told to end while it starts says that it was interrupted
 		m.signal(syscall.SIGTERM)
 	}
 	for _, m := range r.members {
