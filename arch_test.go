@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	// The planning chain runs agents of any adapter, and imports none.
 	"providers/planning":              {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning/sentient"},
 	"providers/planning/memory":       {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning", "providers/planning/sentient"},
-	"providers/planning/sentient":     {"amp"},
+	"providers/planning/sentient":     {"amp", "providers/sacp"},
 	"providers/planning/planningtest": {"amp", "providers", "providers/agenttest", "providers/planning"},
 	// The tools of all adapters import no adapter.
 	"providers/sandbox":   {"amp"},

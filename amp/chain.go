@@ -58,6 +58,11 @@ type Chain struct {
 	Problems []Problem `json:"problems,omitzero"`
 	Repairs  []Repair  `json:"repairs,omitzero"`
 	Warnings []Problem `json:"warnings,omitzero"`
+	// Model, Tokens, CostUSD and TookMS are what the answer took, of a memory agent alone: the others answer in turns, which say it.
+	Model   string  `json:"model,omitzero"`
+	Tokens  int     `json:"tokens,omitzero"`
+	CostUSD float64 `json:"cost_usd,omitzero"`
+	TookMS  int64   `json:"took_ms,omitzero"`
 }
 
 // Repair is a field of a message that was overwritten before it was forwarded. From and To are JSON values.
@@ -118,6 +123,12 @@ type ChainState struct {
 
 func (b *Board) foldChain(e *Entry, c *Chain) error {
 	t := b.touch(e)
+	if c.Stage == StageMemory && (c.Tokens != 0 || c.CostUSD != 0 || c.TookMS != 0) {
+		b.spend(e, &Turn{
+			TurnID: c.TurnID, TaskID: e.TaskID, Role: System, Agent: c.Agent, Event: TurnEnded, Outcome: TurnOK,
+			Tokens: c.Tokens, CostUSD: c.CostUSD, TookMS: c.TookMS,
+		})
+	}
 	if t == nil || c.Stage == StageMemory {
 		return nil
 	}

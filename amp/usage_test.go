@@ -219,3 +219,27 @@ func TestHours(t *testing.T) {
 		t.Errorf("%d hours: %+v", n, s.b.Hours)
 	}
 }
+
+// TestUsage_memory: what the memory agent took counts as a turn of it, for the day, the task and the agent.
+func TestUsage_memory(t *testing.T) {
+	t.Parallel()
+	s := newSpender(t)
+	day := time.Date(2026, 2, 26, 12, 0, 0, 0, time.UTC)
+	chain := amp.Chain{TaskID: "T-2026-001", TurnID: "m-1", Stage: amp.StageMemory, Agent: "keeper", Result: amp.ChainHeld, Tokens: 70, CostUSD: 0.5, TookMS: 900}
+	s.add(amp.KindChain, "T-2026-001", day, amp.EncodeBody(&chain))
+	want := amp.Usage{Turns: 1, Tokens: 70, CostUSD: 0.5, TookMS: 900}
+	if got := s.b.UsedOn(day); got != want {
+		t.Errorf("the day used %+v, want %+v", got, want)
+	}
+	if got := s.b.Task("T-2026-001").Usage; got != want {
+		t.Errorf("the task used %+v, want %+v", got, want)
+	}
+	if a := s.b.UsageOf("keeper"); a == nil || a.On(day).Usage != want {
+		t.Errorf("the agent used %+v, want %+v", a, want)
+	}
+	chain.Tokens, chain.CostUSD, chain.TookMS = 0, 0, 0
+	s.add(amp.KindChain, "T-2026-001", day, amp.EncodeBody(&chain)) // as it was written once
+	if got := s.b.UsedOn(day); got != want {
+		t.Errorf("an entry that says nothing of its cost counts: %+v", got)
+	}
+}

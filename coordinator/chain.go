@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arbiter/amp"
+	"arbiter/providers"
 )
 
 // maxChain bounds the body of a chain entry; a message and its copy fit in several times over.
@@ -36,11 +37,12 @@ func (c *Coordinator) heardChain(t *amp.Task, l *liveTurn, payload json.RawMessa
 	return records
 }
 
-// Remember writes down what the memory agent said of a task that has ended.
-func (c *Coordinator) Remember(ctx context.Context, body amp.Chain) error {
+// Remember writes down what the memory agent said of a task that has ended, and what that took.
+func (c *Coordinator) Remember(ctx context.Context, body amp.Chain, used providers.Usage) error {
 	if body.Stage != amp.StageMemory {
 		return fmt.Errorf("a message of the %s agent comes from a turn, not from here", body.Stage)
 	}
+	body.Model, body.Tokens, body.CostUSD = used.Model, used.Tokens, c.cost(used)
 	_, err := c.call(ctx, fromClient, body.TaskID, func(now time.Time) ([]amp.Record, error) {
 		if c.board.Task(body.TaskID) == nil {
 			return nil, fmt.Errorf("task %s is not known", body.TaskID)

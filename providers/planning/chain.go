@@ -238,9 +238,9 @@ func (c *chain) question(e *amp.Chain, m *sentient.Message) string {
 // said are the words of a message that ended the chain.
 func said(m *sentient.Message) string {
 	if m.Error.Text != nil && *m.Error.Text != "" {
-		return clip(*m.Error.Text, 1000)
+		return sacp.Clip(*m.Error.Text, 1000)
 	}
-	return clip(m.StatusText, 1000)
+	return sacp.Clip(m.StatusText, 1000)
 }
 
 func count(n int, noun string) string {
@@ -248,12 +248,4 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// clip is at most n bytes of a text, cut between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"arbiter/amp"
+	"arbiter/providers/sacp"
 )
 
 // maxReasons bounds what of the agents' reasons is kept in a plan; the chain entries hold all.
@@ -35,7 +36,7 @@ func (c *chain) draft(steps []step) (*amp.Plan, []amp.Problem) {
 	objectives, _ := steps[0].message.Objectives()
 	p.Description = describe(&c.order.Wish, objectives)
 	if p.Title == "" && len(objectives) > 0 {
-		p.Title = clip(firstLine(objectives[0]), 80)
+		p.Title = sacp.Clip(firstLine(objectives[0]), 80)
 	}
 	taken, _ := goals.Goals()
 	for _, o := range taken {
@@ -104,7 +105,7 @@ func reasons(steps []step, notes []string) string {
 	for _, n := range notes {
 		b.WriteString(n + "\n")
 	}
-	return clip(strings.TrimSpace(b.String()), maxReasons)
+	return sacp.Clip(strings.TrimSpace(b.String()), maxReasons)
 }
 
 // trace is what the dispatch says of where the plan comes from (tech_constraints.sentient). It holds no null, which TOML has not.

@@ -10,6 +10,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/providers/planning/sentient"
+	"arbiter/providers/sacp"
 )
 
 // workflow is what the planning agent wrote, its tasks in the order of execution.
@@ -72,14 +73,14 @@ func readWorkflow(m *sentient.Message) (*workflow, []amp.Problem) {
 	for _, key := range slices.SortedFunc(maps.Keys(in), byNumber) {
 		t := task{key: key, action: text(in[key]["action"]), group: text(in[key]["execution_group"]), capabilities: words(in[key]["capability_ids"])}
 		if strings.TrimSpace(t.action) == "" {
-			return nil, problem(".workflow.tasks."+clip(key, 60)+".action", "is empty, so nobody knows what to do")
+			return nil, problem(".workflow.tasks."+sacp.Clip(key, 60)+".action", "is empty, so nobody knows what to do")
 		}
 		t.lines = weightOf(in[key]["estimated_weight"])
 		for _, name := range words(in[key]["depends_on"]) {
 			if other, ok := byName[name]; ok {
 				t.depends = append(t.depends, other)
 			} else {
-				w.notes = append(w.notes, fmt.Sprintf("%s depends on %q, which is no task.", clip(key, 60), clip(name, 60)))
+				w.notes = append(w.notes, fmt.Sprintf("%s depends on %q, which is no task.", sacp.Clip(key, 60), sacp.Clip(name, 60)))
 			}
 		}
 		tasks[key] = t
@@ -96,7 +97,7 @@ func readWorkflow(m *sentient.Message) (*workflow, []amp.Problem) {
 		}
 	}
 	if circle := w.arrange(order, tasks); circle != "" {
-		return nil, problem(".workflow.tasks."+clip(circle, 60)+".depends_on", "depends on itself in a circle, so there is no first task")
+		return nil, problem(".workflow.tasks."+sacp.Clip(circle, 60)+".depends_on", "depends on itself in a circle, so there is no first task")
 	}
 	w.propose(content.Proposal)
 	return w, nil
@@ -120,7 +121,7 @@ func (w *workflow) arrange(order []string, tasks map[string]task) (circle string
 
 func (w *workflow) propose(in map[string]any) {
 	p := &w.proposal
-	p.title, p.branch = clip(firstLine(text(in["title"])), 120), text(in["branch"])
+	p.title, p.branch = sacp.Clip(firstLine(text(in["title"])), 120), text(in["branch"])
 	switch risk := amp.RiskLevel(strings.ToLower(text(in["risk_level"]))); risk {
 	case amp.Low, amp.Medium, amp.High:
 		p.risk = risk
@@ -130,7 +131,7 @@ func (w *workflow) propose(in map[string]any) {
 	for _, c := range list {
 		argv := words(c)
 		if s := text(c); s != "" {
-			w.notes = append(w.notes, fmt.Sprintf("The check %q is not a list of a program and its arguments, and was left out.", clip(s, 200)))
+			w.notes = append(w.notes, fmt.Sprintf("The check %q is not a list of a program and its arguments, and was left out.", sacp.Clip(s, 200)))
 		} else if len(argv) > 0 {
 			p.checks = append(p.checks, argv)
 		}

@@ -49,7 +49,7 @@ func Decode(text []byte) (a Answer, problems, warnings []amp.Problem) {
 	}
 	var members map[string]jsontext.Value
 	if kind := value.Kind(); kind != '{' && value.IsValid() {
-		return Answer{}, []amp.Problem{{Rule: "SACP-001", Message: "is " + kindName(kind) + ", expected a JSON object"}}, nil
+		return Answer{}, []amp.Problem{{Rule: "SACP-001", Message: "is " + KindName(kind) + ", expected a JSON object"}}, nil
 	}
 	if err := json.Unmarshal(value, &members); err != nil {
 		return Answer{}, []amp.Problem{{Rule: "SACP-001", Message: "is not valid JSON: " + err.Error()}}, nil
@@ -78,13 +78,13 @@ func check(members map[string]jsontext.Value) []amp.Problem {
 		case !ok:
 			out = append(out, amp.Problem{Rule: "SACP-002", Field: name, Message: "is missing"})
 		case v.Kind() != want:
-			out = append(out, amp.Problem{Rule: rule, Field: name, Message: "is " + kindName(v.Kind()) + ", expected " + kindName(want)})
+			out = append(out, amp.Problem{Rule: rule, Field: name, Message: "is " + KindName(v.Kind()) + ", expected " + KindName(want)})
 		case name == "status":
 			out = append(out, checkStatus(v)...)
 		}
 	}
 	if v, ok := members["next_step_hint"]; ok && v.Kind() != '"' && v.Kind() != 'n' {
-		out = append(out, amp.Problem{Rule: "SACP-013", Field: "next_step_hint", Message: "is " + kindName(v.Kind()) + ", expected a string"})
+		out = append(out, amp.Problem{Rule: "SACP-013", Field: "next_step_hint", Message: "is " + KindName(v.Kind()) + ", expected a string"})
 	}
 	return out
 }
@@ -125,33 +125,4 @@ func (a Answer) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode an answer: %w", err)
 	}
 	return b, nil
-}
-
-// kindName is what a person calls a kind of JSON value.
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '[':
-		return "a list"
-	case '{':
-		return "an object"
-	default:
-		return "no JSON"
-	}
-}
-
-// clip shortens what a model wrote, for an error text.
-func clip(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
 }

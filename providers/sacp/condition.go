@@ -196,7 +196,7 @@ func order(a, b jsontext.Value) (int, error) {
 	case a.Kind() == '"' && b.Kind() == '"':
 		return cmp.Compare(str(a), str(b)), nil
 	}
-	return 0, fmt.Errorf("%s and %s have no order", kindName(a.Kind()), kindName(b.Kind()))
+	return 0, fmt.Errorf("%s and %s have no order", KindName(a.Kind()), KindName(b.Kind()))
 }
 
 // precision is enough for every integer of 1,000 digits; exponents are bounded, so that a model cannot make a number of a gigabyte.

@@ -4,10 +4,12 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -31,28 +33,38 @@ type Agent struct {
 	Home, Dir string
 }
 
-// distil asks the agent about a task. The chain entry is its answer as it came; there is one whenever it answered. dropped says which of its
-// entries were not taken, and why.
-func (a *Agent) distil(ctx context.Context, turnID string, t *amp.Task, entries []amp.Entry) (lessons []Lesson, body *amp.Chain, dropped []string, err error) {
+// distil asks the agent about a task. The chain entry is its answer as it came; there is one whenever it answered, or took something of the model.
+// dropped says which of its entries were not taken, and why.
+func (a *Agent) distil(ctx context.Context, turnID string, t *amp.Task, entries []amp.Entry) (lessons []Lesson, body *amp.Chain, used providers.Usage, dropped []string, err error) {
 	var b strings.Builder
 	brief.Block(&b, "The record of the task", []byte(record(t, entries)))
 	fmt.Fprintf(&b, "Use session_id %q and request_id %q.\n", "memory-"+turnID, string(t.ID))
+	began := time.Now()
 	out, err := a.Agent.Run(ctx, providers.Turn{
 		ID: turnID, Task: t.ID, Role: amp.System, // no planner: it is shown no repository
 		Dir: a.Dir, Home: a.Home, Limits: a.Limits,
 		Prompt: &providers.Prompt{System: promptText + "\n" + planning.Format, Text: b.String()},
 	}, func(providers.Event) {})
+	used = out.Usage
+	c := &amp.Chain{TaskID: t.ID, TurnID: turnID, Stage: amp.StageMemory, Agent: a.Name, Result: amp.ChainHeld, TookMS: time.Since(began).Milliseconds()}
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("ask the memory agent %s: %w", a.Name, err)
+		if failed, ok := errors.AsType[*providers.TurnError](err); ok {
+			used = failed.Usage
+		}
+		if used.Tokens == 0 {
+			c = nil
+		} else {
+			c.Problems = []amp.Problem{{Rule: "memory", Message: "the agent failed: " + err.Error()}}
+		}
+		return nil, c, used, nil, fmt.Errorf("ask the memory agent %s: %w", a.Name, err)
 	}
 	text := []byte(out.Text)
-	c := &amp.Chain{TaskID: t.ID, TurnID: turnID, Stage: amp.StageMemory, Agent: a.Name, Result: amp.ChainHeld}
 	c.Receive(text)
 	found := planning.Find(text)
 	m, report := sentient.Decode(found)
 	c.Problems, c.Warnings = report.Errors, report.Warnings
 	if m == nil || len(report.Errors) > 0 {
-		return nil, c, nil, nil
+		return nil, c, used, nil, nil
 	}
 	c.Message = found
 	if at, ok := m.Time(); ok {
@@ -61,10 +73,10 @@ func (a *Agent) distil(ctx context.Context, turnID string, t *amp.Task, entries 
 	lessons, dropped, err = a.lessons(m, t, entries)
 	if err != nil {
 		c.Problems = append(c.Problems, amp.Problem{Rule: "memory", Field: "output.content", Message: err.Error()})
-		return nil, c, nil, nil
+		return nil, c, used, nil, nil
 	}
 	c.Result = amp.ChainForwarded
-	return lessons, c, dropped, nil
+	return lessons, c, used, dropped, nil
 }
 
 // lessons are the entries of an answer that the memory may take.

@@ -69,7 +69,7 @@ func runner(t interface{ TempDir() string }, j *journal) *memory.Runner {
 	n := 0
 	return &memory.Runner{
 		Store: memory.NewStore(t.TempDir()), Journal: j, NewID: func() string { n++; return fmt.Sprint("id-", n) },
-		Record: func(context.Context, amp.Chain) error { return nil },
+		Record: func(context.Context, amp.Chain, providers.Usage) error { return nil },
 	}
 }
 
@@ -309,6 +309,7 @@ func answer(entries string) string {
 // TestAgent: what the agent says is taken when it can be: of a kind, sure to a degree, shown by a message, in its own words.
 func TestAgent(t *testing.T) {
 	t.Parallel()
+	took := providers.Usage{Model: "m", Input: 5, Output: 2, Tokens: 7}
 	entry := func(kind, text string, confidence any, source string) string {
 		b := jsonOf(t, map[string]any{"kind": kind, "text": text, "confidence": confidence, "source_messages": []string{source}})
 		return b
@@ -333,6 +334,7 @@ func TestAgent(t *testing.T) {
 		"SEN-001 prose":   {"It went well.", nil, "", "", amp.ChainHeld},
 		"SEN-017 no code": {strings.Replace(answer(""), `"code":"success"`, `"code":"fine"`, 1), nil, "", "", amp.ChainHeld},
 		"the agent fails": {"", &providers.TurnError{Failure: providers.FailCrashed, Text: "it fell over"}, "", "", ""},
+		"it fails dearly": {"", &providers.TurnError{Failure: providers.FailCrashed, Text: "it fell over", Usage: took}, "", "", amp.ChainHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -340,11 +342,17 @@ func TestAgent(t *testing.T) {
 			var asked string
 			fake := &agenttest.Fake{RunFunc: func(_ context.Context, turn providers.Turn, _ func(providers.Event)) (providers.Outcome, error) {
 				asked = turn.Prompt.Text
-				return providers.Outcome{Text: tc.text}, tc.fails
+				return providers.Outcome{Text: tc.text, Usage: took}, tc.fails
 			}}
 			r.Agent = &memory.Agent{Name: "sage", Agent: fake}
 			var recorded []amp.Chain
-			r.Record = func(_ context.Context, c amp.Chain) error { recorded = append(recorded, c); return nil }
+			r.Record = func(_ context.Context, c amp.Chain, used providers.Usage) error {
+				if used != took {
+					t.Errorf("it took %+v, want %+v", used, took)
+				}
+				recorded = append(recorded, c)
+				return nil
+			}
 			got, err := r.Run(t.Context(), noon)
 			if (err != nil) != (tc.fails != nil) {
 				t.Fatal(err)

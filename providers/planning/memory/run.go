@@ -22,8 +22,8 @@ type Runner struct {
 	// Agent distils what the journal's own facts do not say; nil for none. It is asked about tasks that ended at Since or later.
 	Agent *Agent
 	Since time.Time
-	// Record stores the agent's answer as an entry of its task; it is needed with an agent.
-	Record func(ctx context.Context, body amp.Chain) error
+	// Record stores the agent's answer as an entry of its task, with what it took of the model; it is needed with an agent.
+	Record func(ctx context.Context, body amp.Chain, used providers.Usage) error
 	NewID  func() string
 	// Owner is the name of this coordinator where several write one journal: the agent is asked about its tasks alone.
 	Owner string
@@ -89,9 +89,9 @@ func (r *Runner) task(ctx context.Context, t *amp.Task, mark string, tries int, 
 	lessons := Extract(t, entries)
 	done := true
 	if r.Agent != nil && t.Owner == r.Owner && tries < maxTries && !t.LastAt.Before(r.Since) {
-		more, body, dropped, err2 := r.Agent.distil(ctx, r.NewID(), t, entries)
+		more, body, used, dropped, err2 := r.Agent.distil(ctx, r.NewID(), t, entries)
 		if body != nil {
-			if e := r.Record(ctx, *body); e != nil { // what is not on record was not learned
+			if e := r.Record(ctx, *body, used); e != nil { // what is not on record was not learned
 				return e
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"arbiter/amp"
+	"arbiter/providers/sacp"
 )
 
 // Decode reads one message and judges it by itself. It refuses more than [amp.MaxMessage] bytes, duplicate names, invalid UTF-8 and
@@ -44,7 +45,7 @@ func (r *reader) message(data []byte) *Message {
 	if err := json.Unmarshal(value, &root); err != nil {
 		switch kind := value.Kind(); {
 		case value.IsValid():
-			r.errorf("SEN-001", "", "is %s, expected one JSON object", kindName(kind))
+			r.errorf("SEN-001", "", "is %s, expected one JSON object", sacp.KindName(kind))
 		case kind != '{':
 			r.errorf("SEN-001", "", "holds no message: expected one JSON object, got text that begins with %q", clip(string(value)))
 		default:
@@ -203,7 +204,7 @@ func (r *reader) inherited(n *node, name, rule string, sequence int) string {
 	switch {
 	case !ok || v.Kind() == '"' && strings.TrimSpace(s) != "":
 	case v.Kind() != '"' && v.Kind() != 'n':
-		r.errorf(rule, n.field(name), "is %s, expected a string", kindName(v.Kind()))
+		r.errorf(rule, n.field(name), "is %s, expected a string", sacp.KindName(v.Kind()))
 	case sequence > 1:
 		r.mendable(rule, n.field(name), "is empty")
 	default:
@@ -218,7 +219,7 @@ func (r *reader) audit(n *node, m *Message) {
 	m.Notes = r.filled(a, "compliance_notes", "SEN-041")
 	r.list(a, "governance_files_consulted", "SEN-002", "SEN-042", func(field string, v jsontext.Value) {
 		if v.Kind() != '"' {
-			r.errorf("SEN-042", field, "is %s, expected a string", kindName(v.Kind()))
+			r.errorf("SEN-042", field, "is %s, expected a string", sacp.KindName(v.Kind()))
 			return
 		}
 		file := str(v)

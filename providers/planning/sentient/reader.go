@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"arbiter/amp"
+	"arbiter/providers/sacp"
 )
 
 // maxSaid bounds how many problems one message can have; a hostile one has as many as it likes.
@@ -75,7 +75,7 @@ func (r *reader) object(n *node, name, rule string) *node {
 		return sub
 	}
 	if v.Kind() != '{' {
-		r.errorf(rule, sub.path, "is %s, expected an object", kindName(v.Kind()))
+		r.errorf(rule, sub.path, "is %s, expected an object", sacp.KindName(v.Kind()))
 		return sub
 	}
 	sub.members = members(v)
@@ -131,7 +131,7 @@ func (r *reader) textOr(n *node, name, rule string, nullable bool) (string, bool
 		if nullable {
 			want += " or null"
 		}
-		r.errorf(rule, n.field(name), "is %s, expected %s", kindName(v.Kind()), want)
+		r.errorf(rule, n.field(name), "is %s, expected %s", sacp.KindName(v.Kind()), want)
 		return "", false
 	}
 	return str(v), true
@@ -140,7 +140,7 @@ func (r *reader) textOr(n *node, name, rule string, nullable bool) (string, bool
 func (r *reader) boolean(n *node, name, rule string) bool {
 	v, ok := r.take(n, name, "SEN-002")
 	if ok && v.Kind() != 't' && v.Kind() != 'f' {
-		r.errorf(rule, n.field(name), "is %s, expected true or false", kindName(v.Kind()))
+		r.errorf(rule, n.field(name), "is %s, expected true or false", sacp.KindName(v.Kind()))
 	}
 	return v.Kind() == 't'
 }
@@ -166,7 +166,7 @@ func (r *reader) integer(n *node, name, rule string, least int, nullable bool) *
 func (r *reader) value(n *node, name, rule, kinds, want string) jsontext.Value {
 	v, ok := r.take(n, name, "SEN-002")
 	if ok && !strings.ContainsRune(kinds, rune(v.Kind())) {
-		r.errorf(rule, n.field(name), "is %s, expected %s", kindName(v.Kind()), want)
+		r.errorf(rule, n.field(name), "is %s, expected %s", sacp.KindName(v.Kind()), want)
 	}
 	return v
 }
@@ -178,7 +178,7 @@ func (r *reader) list(n *node, name, missing, rule string, each func(field strin
 		return
 	}
 	if v.Kind() != '[' {
-		r.errorf(rule, n.field(name), "is %s, expected a list", kindName(v.Kind()))
+		r.errorf(rule, n.field(name), "is %s, expected a list", sacp.KindName(v.Kind()))
 		return
 	}
 	for i, e := range elements(v) {
@@ -242,38 +242,8 @@ func describe(v jsontext.Value) string {
 	if v.Kind() == '0' {
 		return clip(string(v))
 	}
-	return kindName(v.Kind())
-}
-
-// kindName is what a person calls a kind of JSON value.
-func kindName(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '[':
-		return "a list"
-	case '{':
-		return "an object"
-	default:
-		return "no JSON"
-	}
+	return sacp.KindName(v.Kind())
 }
 
 // clip shortens what a model wrote, for the text of a problem.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clip(s string) string { return sacp.Clip(s, 60) }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"arbiter/providers/sacp"
 )
 
 var (
@@ -23,7 +25,7 @@ func (r *reader) resources(n *node, m *Message) {
 	seen := map[string]bool{}
 	entry := func(field string, v jsontext.Value, rule string, form *regexp.Regexp, read func(*node)) bool {
 		if v.Kind() != '{' {
-			r.errorf(rule, field, "is %s, expected an object", kindName(v.Kind()))
+			r.errorf(rule, field, "is %s, expected an object", sacp.KindName(v.Kind()))
 			return false
 		}
 		e := &node{path: field, members: members(v), known: map[string]bool{}}
@@ -80,7 +82,7 @@ var anyID = regexp.MustCompile(`^(src|store|derived)_[1-9][0-9]{0,8}$`)
 func (r *reader) need(n *node, name, rule string) string {
 	v, ok := r.take(n, name, rule)
 	if ok && v.Kind() != '"' {
-		r.errorf(rule, n.field(name), "is %s, expected a string", kindName(v.Kind()))
+		r.errorf(rule, n.field(name), "is %s, expected a string", sacp.KindName(v.Kind()))
 	}
 	return str(v)
 }
@@ -108,7 +110,7 @@ func (r *reader) number(n *node, name, rule string, nullable bool) {
 func (r *reader) place(n *node, rule, done string) {
 	uri, ok := r.take(n, "storage_uri", rule)
 	if ok && uri.Kind() != '"' && uri.Kind() != 'n' {
-		r.errorf(rule, n.field("storage_uri"), "is %s, expected a string or null", kindName(uri.Kind()))
+		r.errorf(rule, n.field("storage_uri"), "is %s, expected a string or null", sacp.KindName(uri.Kind()))
 	}
 	r.number(n, "created_at_sequence", rule, true)
 	status := r.need(n, "status", rule)
