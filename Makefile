@@ -50,6 +50,7 @@ lint:
 .PHONY: docs
 docs: ## the drawings and pictures in the documents, anew from the code and the golden frames
 	$(GO) test -run TestDocs . -update
+	$(GO) test -run TestDocs_openapi ./cmd/arbiter -update
 
 .PHONY: vulncheck
 vulncheck: ## known holes in what is linked; needs the network

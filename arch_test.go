@@ -55,6 +55,8 @@ var owners = map[string][]string{
 	"github.com/charmbracelet/bubbletea":     {"tui", "tui/...", "cmd/..."},
 	"github.com/landlock-lsm/go-landlock":    {"providers/sandbox"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/..."},
+	"github.com/prometheus/":                 {"cmd/..."},
+	"go.opentelemetry.io/":                   {"cmd/..."},
 	"github.com/santhosh-tekuri/jsonschema/": {},
 }
 

@@ -20,3 +20,17 @@ type Access struct {
 	Role    string     `json:"role"`
 	Expires *time.Time `json:"expires,omitzero"`
 }
+
+// EventReceived says that an event of somebody else arrived. It is kept, and never an instruction.
+const EventReceived AccessEvent = "event_received"
+
+// Arrived is the body of a bus entry that keeps an event of somebody else.
+type Arrived struct {
+	Event AccessEvent `json:"event"`
+	ID    string      `json:"id"`
+	Type  string      `json:"type"`
+	// Source is what the event says of its origin; nothing is believed by it.
+	Source string `json:"source"`
+	// Raw is the event byte for byte.
+	Raw string `json:"raw"`
+}

@@ -81,8 +81,9 @@ type CoordinatorState struct {
 	// Listen is the address of the client API over TCP, empty when it is served on the socket only.
 	Listen  string    `json:"listen,omitzero"`
 	Started time.Time `json:"started"`
-	// Turns is how many agents run now, Slots how many may.
+	// Turns is how many agents run now, Slots how many may, Queued how many tasks wait for a free one.
 	Turns   int  `json:"turns"`
+	Queued  int  `json:"queued,omitzero"`
 	Slots   int  `json:"slots"`
 	Stopped bool `json:"stopped"`
 	// Indexed is the last entry in the index of searches; those behind it are looked through one by one.

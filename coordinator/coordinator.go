@@ -107,7 +107,9 @@ type Config struct {
 	// Checks returns the commands of the local CI of a repository; CITimeout bounds each run (30 min).
 	Checks    func(repo string) [][]string
 	CITimeout time.Duration
-	Logger    *slog.Logger
+	// Observe is told of each append, in the loop's goroutine: it must not block. Nil is nobody.
+	Observe func(Stored)
+	Logger  *slog.Logger
 	// LogFile is the file that Logger writes to, "" for none; QueryLog shows its end.
 	LogFile string
 	Version string
@@ -161,7 +163,9 @@ type Coordinator struct {
 	inbox   chan request
 	closed  chan struct{}
 	hub     hub
-	wg      sync.WaitGroup
+	// arriving lets events of others in one by one.
+	arriving sync.Mutex
+	wg       sync.WaitGroup
 
 	// What follows belongs to the goroutine of Run.
 	board     *amp.Board

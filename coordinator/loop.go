@@ -198,7 +198,9 @@ func (c *Coordinator) commit(ctx context.Context, records []amp.Record, under []
 	if len(records) == 0 {
 		return nil, nil
 	}
+	begin := time.Now()
 	appended, err := c.store(ctx, records, under)
+	c.observe(begin, appended, err)
 	if err != nil {
 		if errors.Is(err, ssot.ErrFull) {
 			c.cfg.Logger.Error("the journal's disk is full", "records", len(records))

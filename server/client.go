@@ -102,6 +102,11 @@ func (e *UnreachedError) Error() string {
 // Unwrap is the cause.
 func (e *UnreachedError) Unwrap() error { return e.Err }
 
+// Ask asks a further operation of the API, one of [Config].Routes, and reads its answer into out.
+func (c *Client) Ask(ctx context.Context, method, path string, out any) error {
+	return c.do(ctx, method, path, nil, out)
+}
+
 // Me is who the coordinator takes this client for.
 func (c *Client) Me(ctx context.Context) (m Me, err error) {
 	err = c.do(ctx, http.MethodGet, "/v1/me", nil, &m)

@@ -134,8 +134,26 @@ func (s *Server) holdStream(ctx context.Context, p peer) (_ context.Context, rel
 		return nil, nil, &Error{Code: "limited", What: fmt.Sprintf("the token has %d streams open", maxStreams), Means: "Nothing was done.", Next: "Close one."}
 	}
 	s.streams[p.token]++
+	watched := make(chan struct{})
+	go func() { // a stream ends with its token
+		defer close(watched)
+		tick := time.NewTicker(s.cfg.Heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				if !s.cfg.Tokens.valid(p.token, now) {
+					cancel()
+					return
+				}
+			}
+		}
+	}()
 	return ctx, func() {
 		cancel()
+		<-watched
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.streams[p.token]--; s.streams[p.token] <= 0 {

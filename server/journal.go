@@ -36,9 +36,9 @@ func (s *Server) journal(w http.ResponseWriter, r *http.Request) {
 			}
 		})
 	}()
-	out := &events{w: w, rc: http.NewResponseController(w)}
-	if err = out.begin(); err == nil {
-		err = s.stream(out, peerOf(r.Context()), batches, followed)
+	out := NewEventStream(w)
+	if err = out.Begin(); err == nil {
+		err = s.stream(out, batches, followed)
 	}
 	cancel()
 	if err == nil {
@@ -49,7 +49,7 @@ func (s *Server) journal(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream writes until following ends, which gives nil, or writing fails.
-func (s *Server) stream(out *events, p peer, batches <-chan []amp.Entry, followed <-chan error) error {
+func (s *Server) stream(out *EventStream, batches <-chan []amp.Entry, followed <-chan error) error {
 	tick := time.NewTicker(s.cfg.Heartbeat)
 	defer tick.Stop()
 	for {
@@ -59,10 +59,7 @@ func (s *Server) stream(out *events, p peer, batches <-chan []amp.Entry, followe
 				return err
 			}
 		case <-tick.C:
-			if p.remote() && !s.cfg.Tokens.valid(p.token, time.Now()) {
-				return errEnded
-			}
-			if err := out.comment("alive"); err != nil {
+			if err := out.Comment("alive"); err != nil {
 				return err
 			}
 		case err := <-followed:
@@ -74,9 +71,6 @@ func (s *Server) stream(out *events, p peer, batches <-chan []amp.Entry, followe
 		}
 	}
 }
-
-// errEnded ends the streams of a token that was revoked or has expired.
-var errEnded = errors.New("the token is not valid any more")
 
 // position is the seq after which the client wants to read. Last-Event-ID, which a reconnecting reader sets by itself, wins.
 func position(r *http.Request) (uint64, error) {
@@ -94,51 +88,69 @@ func position(r *http.Request) (uint64, error) {
 	return n, nil
 }
 
-// events writes server-sent events.
-type events struct {
+// EventStream writes server-sent events. It cuts off who leaves what was written unread for half a minute.
+type EventStream struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	buf bytes.Buffer
 }
 
-// begin answers at once, so that the client knows that it is connected.
-func (e *events) begin() error {
+// NewEventStream returns a stream that writes the answer w.
+func NewEventStream(w http.ResponseWriter) *EventStream {
+	return &EventStream{w: w, rc: http.NewResponseController(w)}
+}
+
+// Begin answers at once, so that the client knows that it is connected.
+func (e *EventStream) Begin() error {
 	h := e.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	return e.comment("following")
+	return e.Comment("following")
 }
 
-func (e *events) batch(batch []amp.Entry) error {
+// Add puts an event behind those that wait for Flush; what is empty of id and name is left out. data is one line.
+func (e *EventStream) Add(id, name string, data []byte) error {
+	if id != "" {
+		fmt.Fprintf(&e.buf, "id: %s\n", id)
+	}
+	if name != "" {
+		fmt.Fprintf(&e.buf, "event: %s\n", name)
+	}
+	fmt.Fprintf(&e.buf, "data: %s\n\n", data)
+	if e.buf.Len() >= 256<<10 {
+		return e.Flush()
+	}
+	return nil
+}
+
+func (e *EventStream) batch(batch []amp.Entry) error {
 	for i := range batch {
 		data, err := json.Marshal(&batch[i])
 		if err != nil {
 			return fmt.Errorf("write entry %d: %w", batch[i].Seq, err)
 		}
-		fmt.Fprintf(&e.buf, "id: %d\ndata: %s\n\n", batch[i].Seq, data)
-		if e.buf.Len() >= 256<<10 {
-			if err := e.flush(); err != nil {
-				return err
-			}
+		if err := e.Add(strconv.FormatUint(batch[i].Seq, 10), "", data); err != nil {
+			return err
 		}
 	}
-	return e.flush()
+	return e.Flush()
 }
 
-func (e *events) comment(text string) error {
+// Comment writes a line that readers skip: it keeps the connection alive.
+func (e *EventStream) Comment(text string) error {
 	fmt.Fprintf(&e.buf, ": %s\n\n", text)
-	return e.flush()
+	return e.Flush()
 }
 
 // fault tells the client why the stream ends; that it may not arrive changes nothing.
-func (e *events) fault(f fault) {
-	if data, err := json.Marshal(&f); err == nil {
-		fmt.Fprintf(&e.buf, "event: fault\ndata: %s\n\n", data)
-		_ = e.flush()
+func (e *EventStream) fault(f fault) {
+	if data, err := json.Marshal(&f); err == nil && e.Add("", "fault", data) == nil {
+		_ = e.Flush()
 	}
 }
 
-func (e *events) flush() error {
+// Flush writes what waits.
+func (e *EventStream) Flush() error {
 	if err := e.rc.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ type Route struct {
 	Stream http.HandlerFunc
 }
 
+// Fail answers with an error in the form that every error of the API has; for a Stream that cannot begin.
+func Fail(w http.ResponseWriter, err *Error) { (&Server{}).fail(w, err) }
+
 // Param is a parameter in the query, a header or the path.
 type Param struct {
 	In, Name, Text string

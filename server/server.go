@@ -57,6 +57,8 @@ type Config struct {
 	Hosts func(host string) bool
 	// Note writes down that a token was made or revoked; nil keeps no note.
 	Note func(ctx context.Context, by string, a amp.Access) error
+	// Observe is told of each request that was answered: by which route, how, and how long it took. Nil is nobody.
+	Observe func(route string, status int, took time.Duration)
 	// Routes are served beside the client API's own.
 	Routes []Route
 	Logger *slog.Logger
@@ -162,10 +164,38 @@ func (s *Server) identified(next http.Handler) http.Handler {
 			s.fail(w, &Error{Code: "forbidden", What: p.name + " may not use this coordinator", Means: "It belongs to another user."})
 			return
 		}
-		next.ServeHTTP(w, r)
+		seen := &seenWriter{ResponseWriter: w}
+		next.ServeHTTP(seen, r)
+		if s.cfg.Observe != nil {
+			s.cfg.Observe(r.Pattern, seen.answered(), time.Since(begin))
+		}
 		s.cfg.Logger.Debug("request", "request", id, "method", r.Method, "path", r.URL.Path, "peer", p.name, "pid", p.pid, "addr", p.addr,
 			"dur", time.Since(begin))
 	})
+}
+
+// seenWriter remembers the status of an answer.
+type seenWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status and passes it on.
+func (w *seenWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets a response controller reach what is below.
+func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *seenWriter) answered() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
 }
 
 // answer wraps a request that has one JSON answer.

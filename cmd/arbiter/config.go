@@ -35,6 +35,8 @@ type config struct {
 	TUI         tuiConfig          `toml:"tui"`
 	Listen      listenConfig       `toml:"listen"`
 	Mirror      mirrorConfig       `toml:"mirror"`
+	Observe     observeConfig      `toml:"observe"`
+	Events      eventsConfig       `toml:"events"`
 }
 
 // agentConfig is one agent.
@@ -249,6 +251,8 @@ func (c *config) validate() error {
 		}
 	}
 	c.Planning.validate(c.Agents, bad)
+	c.Observe.validate(bad)
+	c.Events.validate(bad)
 	p := c.Policy
 	if p.LockAt < 0 || p.LockAt == 1 {
 		bad("policy.lock_at is %d; it counts rejections and is at least 2", p.LockAt)

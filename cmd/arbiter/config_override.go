@@ -9,7 +9,7 @@ import (
 )
 
 // envSections are the sections whose scalar keys can be set by variables as ARBITER_POLICY_SLOTS.
-var envSections = []string{"roles", "planning", "policy", "budget", "repo", "tui", "listen", "mirror", "store", "team"}
+var envSections = []string{"roles", "observe", "planning", "policy", "budget", "repo", "tui", "listen", "mirror", "store", "team"}
 
 // overrideEnv takes ARBITER_<SECTION>_<KEY> from the environment. An empty variable counts as unset; one of
 // such a section that is no key is an error.

@@ -1,9 +1,45 @@
 package main
 
-import "arbiter/server"
+import (
+	"context"
+	"log/slog"
+
+	"arbiter/coordinator"
+	"arbiter/server"
+	"arbiter/ssot"
+)
 
 // outside is what the API offers besides the client API itself.
-type outside struct{}
+type outside struct {
+	logger  *slog.Logger
+	metrics *metrics
+	events  *eventsDoor
+}
+
+func newOutside(home string, logger *slog.Logger) *outside {
+	return &outside{logger: logger, metrics: newMetrics(home, logger)}
+}
+
+// join lets the coordinator be watched, and publishes its journal.
+func (o *outside) join(ctx context.Context, home string, c *config, configDir string, coord *coordinator.Coordinator, log ssot.Log) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if o.events, err = newEventsDoor(home, c, configDir, coord, head.Seq, log, o.logger); err != nil {
+		return err
+	}
+	o.metrics.state.coord = coord
+	for name, f := range o.events.outbox.Followers() {
+		o.metrics.state.follow("webhook "+name, f)
+	}
+	return nil
+}
 
 // furtherRoutes are the operations of o; of nil they are described and cannot be served.
-func furtherRoutes(_ *outside) []server.Route { return nil }
+func furtherRoutes(o *outside) []server.Route {
+	if o == nil {
+		o = &outside{}
+	}
+	return append([]server.Route{o.metrics.route()}, o.events.routes()...)
+}

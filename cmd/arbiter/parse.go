@@ -1,19 +1,22 @@
 package main
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
 	"arbiter/providers/sacp"
+	"arbiter/ssot/events"
 )
 
 func newParse(a *app) *cobra.Command {
 	format, strict := "sacp", false
 	c := &cobra.Command{
 		Use:   "parse FILE...",
-		Short: "Print the answer that is in the text of a model, as JSON; text without one is wrapped",
+		Short: "Print the answer that is in the text of a model, or the events in a file, as JSON",
 		Long: "Find the answer in what a model wrote, one text per file, - is standard input, and print it as one line of JSON. What holds no\n" +
-			"answer is wrapped in the fallback object, with the text in data.raw_output. Why, and what is not known, goes to standard error.",
+			"answer is wrapped in the fallback object, with the text in data.raw_output. Why, and what is not known, goes to standard error.\n" +
+			"With --format berrys each event of a file, or of the batch in it, is printed as one line; those that are refused are not.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{what: "parse needs a FILE, or - for standard input", next: "arbiter parse --format sacp answer.txt"}
@@ -21,14 +24,17 @@ func newParse(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: a.do(func(_ *cobra.Command, args []string) error {
-			if format != "sacp" {
-				return usage("--format is %q, want sacp", format)
+			switch format {
+			case "sacp":
+				return a.parse(args, strict)
+			case "berrys":
+				return a.parseEvents(args, strict)
 			}
-			return a.parse(args, strict)
+			return usage("--format is %q, want sacp or berrys", format)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "the format of the answers: sacp")
-	c.Flags().BoolVar(&strict, "strict", false, "exit code 3 when a text was wrapped or holds unknown properties")
+	c.Flags().StringVar(&format, "format", format, "the format: sacp for answers, or berrys for events")
+	c.Flags().BoolVar(&strict, "strict", false, "exit code 3 when a text was wrapped, or something is odd")
 	return c
 }
 
@@ -50,6 +56,34 @@ func (a *app) parse(files []string, strict bool) error {
 		odd = odd || len(p.Problems)+len(p.Warnings) > 0
 	}
 	if odd && strict {
+		return &quietError{code: exitRefused}
+	}
+	return nil
+}
+
+// parseEvents prints the events of files. One that is refused is named, and makes the exit code 3; it does not lose the others.
+func (a *app) parseEvents(files []string, strict bool) error {
+	odd := false
+	for _, file := range files {
+		data, err := a.readMessage(file)
+		if err != nil {
+			return err
+		}
+		all := []jsontext.Value{data}
+		if e, errs, _ := events.Decode(data); len(errs) == 0 && e.Type == events.Batch {
+			all = events.Messages(data)
+		}
+		for _, raw := range all {
+			_, errs, warnings := events.Decode(raw)
+			a.remark(file, "refused", errs)
+			a.remark(file, "warning", warnings)
+			odd = odd || len(errs) > 0 || strict && len(warnings) > 0
+			if len(errs) == 0 && raw.Compact() == nil {
+				a.out("%s\n", raw)
+			}
+		}
+	}
+	if odd {
 		return &quietError{code: exitRefused}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -47,11 +46,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if err != nil {
 		return err
 	}
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	logger := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: level}))
+	logger := cfg.Observe.logger(a.stderr, verbose)
 	where, owner := home, ""
 	if cfg.Store.URL != "" {
 		release, err2 := sqlite.Claim(home, version())
@@ -65,6 +60,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		}
 		logger = logger.With("owner", owner)
 	}
+	out := newOutside(home, logger)
 	log, err := a.writeStore(ctx, where, cfg.Store, sqlite.Options{})
 	if err != nil {
 		return err
@@ -75,7 +71,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if err != nil {
 		return err
 	}
-	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, owner, logger, mirror)
+	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, owner, logger, mirror, out.metrics.stored)
 	if err != nil {
 		return err
 	}
@@ -97,14 +93,18 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if tcp != nil {
 		address = tcp.Addr().String()
 	}
+	if err := out.join(ctx, home, cfg, filepath.Dir(file), coord, log); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	api := server.New(server.Config{
 		Listen: address, Version: version(),
 		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger,
-		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess,
+		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess, Routes: furtherRoutes(out), Observe: out.metrics.request,
 	})
 	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return coord.Run(ctx) })
+	g.Go(func() error { out.events.outbox.Run(ctx); return nil })
 	g.Go(func() error { return api.Serve(ctx, l) })
 	if tcp != nil {
 		logger.Info("the client API listens", "tcp", address, "tls", cfg.Listen.TLSCert != "")
@@ -113,6 +113,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	g.Go(func() error { audit.Run(ctx, home, follower(coord), logger); return nil })
 	g.Go(func() error { keeper.run(ctx); return nil })
 	if mirror != nil {
+		out.metrics.state.follow("github", mirrorPosition(mirror.State))
 		g.Go(func() error { mirror.Run(ctx); return nil })
 	}
 	err = g.Wait()

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
 	"arbiter/providers/planning/sentient"
 	"arbiter/providers/sacp"
+	"arbiter/ssot/events"
 	"arbiter/tui/textsafe"
 )
 
@@ -42,7 +44,7 @@ func newValidate(a *app) *cobra.Command {
 			judge, ok := formats[format]
 			switch {
 			case !ok:
-				return usage("--format is %q, want amp, sacp or sentient", format)
+				return usage("--format is %q, want %s", format, formatNames())
 			case chain && format != "sentient":
 				return usage("--chain judges messages of a planning chain").then("Say --format sentient too.")
 			case chain:
@@ -51,7 +53,7 @@ func newValidate(a *app) *cobra.Command {
 			return a.validate(args, strict, judge)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, sacp for answers of models, or sentient for those of a planning chain")
+	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, sacp for answers of models, sentient for those of a planning chain, or berrys for events")
 	c.Flags().BoolVar(&strict, "strict", false, "unknown properties are errors")
 	c.Flags().BoolVar(&chain, "chain", false, "with sentient: judge the files in order as one session, and say what is repaired")
 	return c
@@ -97,7 +99,21 @@ func (a *app) readMessage(file string) ([]byte, error) {
 type judgement func(data []byte, strict bool, v *validation)
 
 // formats are what validate knows.
-var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP, "sentient": judgeSentient}
+var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP, "sentient": judgeSentient, "berrys": judgeBerrys}
+
+// formatNames are the formats in words.
+func formatNames() string {
+	names := sortedKeys(formats)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func judgeBerrys(data []byte, strict bool, v *validation) {
+	_, v.Errors, v.Warnings = events.Decode(data)
+	if strict {
+		v.Errors, v.Warnings = append(v.Errors, v.Warnings...), nil
+	}
+}
 
 func judgeSentient(data []byte, strict bool, v *validation) {
 	decode := sentient.Decode

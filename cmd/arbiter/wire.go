@@ -21,7 +21,7 @@ import (
 // assemble builds the coordinator of a data directory from its configuration. owner is its name among several of one journal.
 func assemble(
 	ctx context.Context, home string, c *config, configDir string, log ssot.Log, owner string, logger *slog.Logger,
-	mirror *github.Mirror,
+	mirror *github.Mirror, observe func(coordinator.Stored),
 ) (*coordinator.Coordinator, error) {
 	var mirrored func() amp.MirrorState
 	if mirror != nil {
@@ -64,7 +64,7 @@ func assemble(
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
-		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored,
+		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored, Observe: observe,
 	})
 }
 

@@ -1,0 +1,444 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/renameio/v2"
+)
+
+// Webhook is a receiver of events over HTTP.
+type Webhook struct {
+	// Name is that of its files and in lists.
+	Name string
+	URL  string
+	// Secret signs each request; empty leaves it out.
+	Secret []byte
+	// Types select events, as [Match] says.
+	Types []string
+	// Batch is how many events one request may carry, as a batch message; 0 and 1 send each by itself.
+	Batch int
+}
+
+// DeadLetter is an event that a receiver refused: trying again by itself would mend nothing.
+type DeadLetter struct {
+	ID   string    `json:"id"`
+	Sink string    `json:"sink"`
+	Type string    `json:"type"`
+	Task string    `json:"task_id,omitzero"`
+	Seq  uint64    `json:"seq"`
+	At   time.Time `json:"at"`
+	// Why is what the receiver said.
+	Why string `json:"why"`
+}
+
+// SinkState is how a receiver stands.
+type SinkState struct {
+	Name  string   `json:"name"`
+	Types []string `json:"types,omitzero"`
+	Position
+	// Delivered counts events since the process began, Dead those in the list of dead letters.
+	Delivered int `json:"delivered"`
+	Dead      int `json:"dead"`
+	// Failing is since when nothing could be delivered, Why the last cause, Next when it is tried again; empty when all is well.
+	Failing time.Time `json:"failing,omitzero"`
+	Why     string    `json:"why,omitzero"`
+	Next    time.Time `json:"next,omitzero"`
+}
+
+// The times and bounds of deliveries.
+const (
+	deliverTime  = 30 * time.Second
+	retryFirst   = time.Second
+	retryMost    = 5 * time.Minute
+	refusedTries = 3
+	maxDead      = 10_000
+	maxBatchSize = 512 << 10
+	saveEvery    = 1000 // entries
+)
+
+// Outbox delivers events to webhooks: at least once, in order, each receiver by itself. How far each has come is a file; the events
+// themselves are derived from the journal again, so that a receiver that is away for a day costs nothing and misses nothing. What a
+// receiver refuses goes to its list of dead letters, and the others go on.
+type Outbox struct {
+	dir       string
+	publisher *Publisher
+	client    http.RoundTripper
+	logger    *slog.Logger
+	sinks     []*sink
+}
+
+type sink struct {
+	Webhook
+	mu    sync.Mutex
+	state SinkState
+	dead  []DeadLetter
+	saved uint64 // the seq in its file
+}
+
+// NewOutbox returns the outbox of a data directory. A receiver that is new begins at from, the journal's present end. A file that is not
+// understood is an error, never replaced.
+func NewOutbox(home string, p *Publisher, hooks []Webhook, client http.RoundTripper, from uint64, logger *slog.Logger) (*Outbox, error) {
+	o := &Outbox{dir: filepath.Join(home, "events"), publisher: p, client: client, logger: logger}
+	if len(hooks) == 0 {
+		return o, nil
+	}
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the outbox: %w", err)
+	}
+	for _, h := range hooks {
+		s := &sink{Webhook: h, state: SinkState{Name: h.Name, Types: h.Types, Position: Position{Seq: from}}}
+		found, err := readFile(o.cursor(s), &s.state.Position)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := readFile(o.letters(s), &s.dead); err != nil {
+			return nil, err
+		}
+		if !found { // where it began is known from now on, whenever the first event comes
+			if err := writeFile(o.cursor(s), s.state.Position); err != nil {
+				return nil, err
+			}
+		}
+		s.state.Dead, s.saved = len(s.dead), s.state.Seq
+		o.sinks = append(o.sinks, s)
+	}
+	return o, nil
+}
+
+func (o *Outbox) cursor(s *sink) string  { return filepath.Join(o.dir, s.Name+".cursor.json") }
+func (o *Outbox) letters(s *sink) string { return filepath.Join(o.dir, s.Name+".dead.json") }
+
+func readFile(path string, v any) (found bool, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the outbox: %w", err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return false, fmt.Errorf("read the outbox: %s is damaged: %w", path, err)
+	}
+	return true, nil
+}
+
+func writeFile(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err == nil {
+		err = renameio.WriteFile(path, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write the outbox: %w", err)
+	}
+	return nil
+}
+
+// Run delivers until ctx ends. What goes wrong with one receiver is its state, and stops no other.
+func (o *Outbox) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, s := range o.sinks {
+		wg.Go(func() {
+			for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+				err := o.publisher.Subscribe(ctx, s.position(), s.Types, func(all []Delivery, seen Position) error { return o.take(ctx, s, all, seen) })
+				if ctx.Err() != nil || err == nil {
+					return
+				}
+				o.logger.Error("events are not delivered", "sink", s.Name, "seq", s.position().Seq, "err", err)
+				if pause(ctx, wait) != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (s *sink) position() Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Position
+}
+
+// take delivers the events of some entries, and notes how far that is.
+func (o *Outbox) take(ctx context.Context, s *sink, all []Delivery, seen Position) error {
+	for len(all) > 0 {
+		n := s.fits(all)
+		if err := o.deliver(ctx, s, all[:n]); err != nil {
+			return err
+		}
+		if err := o.advance(s, all[n-1].At, n); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	s.mu.Lock()
+	s.state.Position = seen
+	due := seen.Seq >= s.saved+saveEvery // entries without events for it need no note each: they are looked through again
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return o.advance(s, seen, 0)
+}
+
+// fits is how many events the next request carries.
+func (s *sink) fits(all []Delivery) int {
+	n, size := 0, 0
+	for n < len(all) && n < max(s.Batch, 1) {
+		data, err := all[n].Encode()
+		if err != nil {
+			break
+		}
+		if size += len(data); n > 0 && size > maxBatchSize {
+			break
+		}
+		n++
+	}
+	return max(n, 1)
+}
+
+func (o *Outbox) advance(s *sink, to Position, delivered int) error {
+	if err := writeFile(o.cursor(s), to); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Position, s.saved = to, to.Seq
+	s.state.Delivered += delivered
+	s.state.Failing, s.state.Why, s.state.Next = time.Time{}, "", time.Time{}
+	return nil
+}
+
+// deliver sends events until the receiver has them, or has refused them often enough. An error is that ctx ended.
+func (o *Outbox) deliver(ctx context.Context, s *sink, all []Delivery) error {
+	refused := 0
+	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
+		why, verdict, after := o.post(ctx, s, all)
+		switch verdict {
+		case taken:
+			return nil
+		case no:
+			if refused++; refused < refusedTries {
+				break
+			}
+			if len(all) > 1 { // which one it is shows when they come one by one
+				for i := range all {
+					if err := o.deliver(ctx, s, all[i:i+1]); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			return o.bury(s, &all[0], why)
+		case notNow:
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		wait = max(wait, after)
+		s.fails(why, time.Now().Add(wait))
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(wait, retryMost)
+	}
+}
+
+func (s *sink) fails(why string, next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state.Failing.IsZero() {
+		s.state.Failing = time.Now()
+	}
+	s.state.Why, s.state.Next = why, next
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answer is what a receiver says to a request.
+type answer int
+
+const (
+	taken answer = iota
+	// notNow may be another answer later: it does not answer, is busy, or does not let us in.
+	notNow
+	// no is about these events.
+	no
+)
+
+// post sends one request.
+func (o *Outbox) post(ctx context.Context, s *sink, all []Delivery) (why string, _ answer, after time.Duration) {
+	body, err := encode(all)
+	if err != nil {
+		return err.Error(), no, 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, deliverTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(body))
+	if err != nil {
+		return "its address is no URL", notNow, 0
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "arbiter")
+	req.Header.Set("Arbiter-Event-Id", all[0].ID)
+	if len(s.Secret) > 0 {
+		req.Header.Set(SignatureHeader, Sign(s.Secret, body, time.Now()))
+	}
+	res, err := o.client.RoundTrip(req)
+	if err != nil {
+		return clip(err.Error(), 300), notNow, 0
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(res.Body, 300))
+	if err != nil {
+		said = nil // its status is enough
+	}
+	why = fmt.Sprintf("%d %s", res.StatusCode, bytes.ToValidUTF8(bytes.TrimSpace(said), nil))
+	switch code := res.StatusCode; {
+	case code >= 200 && code < 300:
+		return "", taken, 0
+	case slices.Contains([]int{401, 403, 404, 405, 407, 408, 423, 425, 429}, code), code < 400, code >= 500:
+		if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
+			after = min(time.Duration(n)*time.Second, time.Hour)
+		}
+		return why, notNow, after
+	}
+	return why, no, 0
+}
+
+// encode is the body of a request: one event, or several as a batch (EVT-100).
+func encode(all []Delivery) ([]byte, error) {
+	if len(all) == 1 {
+		return all[0].Encode()
+	}
+	messages := make([]any, len(all))
+	for i := range all {
+		messages[i] = all[i].Event
+	}
+	b := Event{
+		ID: derivedID(all[0].ID, Batch, len(all)), Type: Batch, Source: "arbiter", Timestamp: all[len(all)-1].Timestamp, CorrelationID: all[0].CorrelationID,
+		Data:     map[string]any{"batch_size": len(all), "messages": messages},
+		Metadata: map[string]any{"schema_version": SchemaVersion, "producer": "arbiter"},
+	}
+	return b.Encode()
+}
+
+// bury puts an event among the dead letters.
+func (o *Outbox) bury(s *sink, d *Delivery, why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	task, _ := d.Metadata["amp"].(map[string]any)["task_id"].(string)
+	s.dead = slices.DeleteFunc(s.dead, func(l DeadLetter) bool { return l.ID == d.ID })
+	s.dead = append(s.dead, DeadLetter{ID: d.ID, Sink: s.Name, Type: d.Type, Task: task, Seq: d.At.Seq, At: time.Now().UTC(), Why: why})
+	if len(s.dead) > maxDead {
+		o.logger.Warn("the oldest dead letter makes room", "sink", s.Name, "event", s.dead[0].ID)
+		s.dead = s.dead[1:]
+	}
+	s.state.Dead = len(s.dead)
+	o.logger.Warn("an event was refused by its receiver", "sink", s.Name, "event", d.ID, "seq", d.At.Seq, "task", task, "why", why)
+	return writeFile(o.letters(s), s.dead)
+}
+
+// States are how the receivers stand, in the order of the configuration.
+func (o *Outbox) States() []SinkState {
+	out := []SinkState{}
+	for _, s := range o.sinks {
+		s.mu.Lock()
+		out = append(out, s.state)
+		s.mu.Unlock()
+	}
+	return out
+}
+
+// Dead are the dead letters of all receivers, oldest first.
+func (o *Outbox) Dead() []DeadLetter {
+	out := []DeadLetter{}
+	for _, s := range o.sinks {
+		s.mu.Lock()
+		out = append(out, s.dead...)
+		s.mu.Unlock()
+	}
+	slices.SortStableFunc(out, func(a, b DeadLetter) int { return a.At.Compare(b.At) })
+	return out
+}
+
+// ResendError says that a receiver did not take a dead letter this time either.
+type ResendError struct{ Sink, Why string }
+
+// Error names both.
+func (e *ResendError) Error() string { return fmt.Sprintf("%s did not take it: %s", e.Sink, e.Why) }
+
+// Resend delivers a dead letter once more, to each receiver that refused it, and takes it off the list when it was taken.
+func (o *Outbox) Resend(ctx context.Context, id string) (sinks []string, err error) {
+	found := false
+	for _, s := range o.sinks {
+		s.mu.Lock()
+		there := slices.ContainsFunc(s.dead, func(l DeadLetter) bool { return l.ID == id })
+		s.mu.Unlock()
+		if !there {
+			continue
+		}
+		found = true
+		d, err := o.publisher.Find(ctx, id)
+		if err != nil {
+			return sinks, err
+		}
+		if why, verdict, _ := o.post(ctx, s, []Delivery{*d}); verdict != taken {
+			return sinks, &ResendError{Sink: s.Name, Why: why}
+		}
+		s.mu.Lock()
+		s.dead = slices.DeleteFunc(s.dead, func(l DeadLetter) bool { return l.ID == id })
+		s.state.Dead = len(s.dead)
+		err = writeFile(o.letters(s), s.dead)
+		s.mu.Unlock()
+		if err != nil {
+			return sinks, err
+		}
+		sinks = append(sinks, s.Name)
+	}
+	if !found {
+		return nil, &UnknownError{ID: id}
+	}
+	return sinks, nil
+}
+
+// Followers are the receivers as followers of the journal, by name.
+func (o *Outbox) Followers() map[string]interface{ Position() (uint64, time.Time) } {
+	out := map[string]interface{ Position() (uint64, time.Time) }{}
+	for _, s := range o.sinks {
+		out[s.Name] = follower{s}
+	}
+	return out
+}
+
+type follower struct{ s *sink }
+
+// Position is the entry that the receiver has come to, and since when it fails.
+func (f follower) Position() (uint64, time.Time) {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	return f.s.state.Seq, f.s.state.Failing
+}

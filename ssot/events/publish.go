@@ -1,0 +1,153 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"arbiter/amp"
+
+	"github.com/google/uuid"
+)
+
+// Position is a place in the stream of events: N events of entry Seq, and all of the entries before it, have been dealt with.
+type Position struct {
+	Seq uint64 `json:"seq"`
+	N   int    `json:"n"`
+}
+
+// Delivery is an event with the position after it.
+type Delivery struct {
+	Event
+	At Position
+}
+
+// FollowFunc calls batch with the entries after seq, in order and without gaps, until ctx ends or batch fails.
+type FollowFunc func(ctx context.Context, after uint64, batch func([]amp.Entry) error) error
+
+// Publisher hands out the events of a journal, to any number of receivers at any positions. A receiver that is slow holds up nobody:
+// what it has not had yet is derived when it asks for it. It is safe for concurrent use.
+type Publisher struct {
+	deriver *Deriver
+	read    ReadFunc
+	follow  FollowFunc
+
+	mu sync.Mutex
+	// recent are the events of the last entries that were derived, so that many receivers at the end cost as much as one.
+	recent map[uint64][]Event
+	order  []uint64
+}
+
+// maxRecent bounds how many entries' events are kept.
+const maxRecent = 4096
+
+// NewPublisher returns a publisher of the journal that read and follow reach.
+func NewPublisher(read ReadFunc, follow FollowFunc) *Publisher {
+	return &Publisher{deriver: NewDeriver(read), read: read, follow: follow, recent: map[uint64][]Event{}}
+}
+
+// Subscribe calls each with the events after a position whose types are selected, in the order of their entries, at least once; those
+// of one task stay in order. With no events it is called too, now and then, with how far the journal was looked through.
+func (p *Publisher) Subscribe(ctx context.Context, from Position, types []string, each func([]Delivery, Position) error) error {
+	after := from.Seq
+	if from.N > 0 {
+		after-- // the entry has further events
+	}
+	return p.follow(ctx, after, func(batch []amp.Entry) error {
+		var out []Delivery
+		for i := range batch {
+			all, err := p.events(ctx, &batch[i])
+			if err != nil {
+				return err
+			}
+			for n := range all {
+				if skip := batch[i].Seq == from.Seq && n < from.N; !skip && Match(types, all[n].Type) {
+					out = append(out, Delivery{Event: all[n], At: Position{Seq: batch[i].Seq, N: n + 1}})
+				}
+			}
+		}
+		return each(out, Position{Seq: batch[len(batch)-1].Seq})
+	})
+}
+
+// events are those of one entry.
+func (p *Publisher) events(ctx context.Context, e *amp.Entry) ([]Event, error) {
+	p.mu.Lock()
+	all, ok := p.recent[e.Seq]
+	p.mu.Unlock()
+	if ok {
+		return all, nil
+	}
+	all, err := p.deriver.Derive(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, ok := p.recent[e.Seq]; !ok {
+		p.recent[e.Seq] = all
+		p.order = append(p.order, e.Seq)
+		if len(p.order) > maxRecent {
+			delete(p.recent, p.order[0])
+			p.order = p.order[1:]
+		}
+	}
+	return all, nil
+}
+
+// UnknownError says that no event has this id.
+type UnknownError struct{ ID string }
+
+// Error names the id.
+func (e *UnknownError) Error() string { return fmt.Sprintf("there is no event %q", clip(e.ID, 60)) }
+
+// Find returns an event by its id, with the position after it. The id of an event is made of the id of its entry, so nothing has to be
+// derived to find that; the newest entries are looked through first. It is [*UnknownError] when there is none.
+func (p *Publisher) Find(ctx context.Context, id string) (*Delivery, error) {
+	id = strings.ToLower(id)
+	if !uuidForm.MatchString(id) {
+		return nil, &UnknownError{ID: id}
+	}
+	for before := uint64(0); ; {
+		page, err := p.read(ctx, amp.Filter{Newest: true, Before: before})
+		if err != nil {
+			return nil, fmt.Errorf("find event %s: %w", id, err)
+		}
+		for i := range page {
+			if !mayHave(&page[i], id) {
+				continue
+			}
+			all, err := p.events(ctx, &page[i])
+			if err != nil {
+				return nil, err
+			}
+			for n := range all {
+				if all[n].ID == id {
+					return &Delivery{Event: all[n], At: Position{Seq: page[i].Seq, N: n + 1}}, nil
+				}
+			}
+		}
+		if len(page) == 0 || page[len(page)-1].Seq <= 1 {
+			return nil, &UnknownError{ID: id}
+		}
+		before = page[len(page)-1].Seq
+	}
+}
+
+// mayHave reports whether an entry could have the event with this id: one of its types and its first two numbers give it.
+func mayHave(e *amp.Entry, id string) bool {
+	if e.TaskID == "" || e.Kind == amp.KindRefusal {
+		return false
+	}
+	name := make([]byte, 0, 128)
+	for typ := range catalog() {
+		for n := byte('0'); n < '2'; n++ {
+			name = append(append(append(append(name[:0], e.ID...), '/'), typ...), '/', n)
+			if sum := uuid.NewSHA1(namespace, name); sum.String() == id {
+				return true
+			}
+		}
+	}
+	return false
+}
