@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -173,4 +174,19 @@ func (c *Coordinator) sees(ctx context.Context, k candidate) bool {
 	why := s.Sees(ctx, k.ws, k.turn)
 	c.team.noteAway(k.id, why)
 	return why == ""
+}
+
+// elsewhere refuses a command that needs a look at the worktree, which is on another machine.
+func (c *Coordinator) elsewhere(ctx context.Context, cmd *amp.Command, ws amp.Workspace, owner string) error {
+	s, can := c.cfg.Git.(Seer)
+	if c.team == nil || !can || owner == c.team.owner {
+		return nil
+	}
+	why := s.Sees(ctx, ws, "")
+	if why == "" {
+		return nil
+	}
+	return &amp.RefusedError{What: string(cmd.Command), Problems: []amp.Problem{{
+		Rule: "checklist", Message: fmt.Sprintf("%s cannot be checked on this machine: %s; decide it through %s", cmd.TaskID, why, cmp.Or(owner, "the machine that has it")),
+	}}}
 }

@@ -72,8 +72,13 @@ func (c *Coordinator) Run(ctx context.Context) error {
 			failed = c.take(ctx, r)
 		}
 	}
+	write := failed == nil
+	if ctx.Err() != nil && errors.Is(failed, ssot.ErrUnreachable) { // nothing is lost: what was under way is derived again by whoever goes on
+		c.cfg.Logger.Error("the coordinator ends while the journal's store does not answer", "err", failed)
+		failed = nil
+	}
 	cancel()
-	c.shutdown(failed == nil)
+	c.shutdown(write)
 	return failed
 }
 

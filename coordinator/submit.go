@@ -85,13 +85,16 @@ func (c *Coordinator) survey(ctx context.Context, cmd *amp.Command) (facts amp.R
 			facts, err = c.cfg.Git.Inspect(ctx, repo, branch)
 		}
 	case amp.Resume, amp.Unlock:
-		ws, known := amp.Workspace{}, false
+		ws, known, owner := amp.Workspace{}, false, ""
 		err = c.view(ctx, func(b *amp.Board) {
 			if t := b.Task(cmd.TaskID); t != nil {
-				ws, known = t.Workspace(), true
+				ws, known, owner = t.Workspace(), true, t.Owner
 			}
 		})
 		if err == nil && known && ws.Repo != "" {
+			if err = c.elsewhere(ctx, cmd, ws, owner); err != nil {
+				return facts, list, err
+			}
 			list, err = c.cfg.Git.Checklist(ctx, ws)
 		}
 	}

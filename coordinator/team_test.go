@@ -3,11 +3,14 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -93,6 +96,44 @@ func TestTeam_restarted(t *testing.T) {
 	})
 }
 
+// pause lets the owner of a turn hang beyond its lease while its agent finishes, and returns when everything stands still again.
+func pause(t *testing.T, role amp.Role, blind bool) (k *crew, id amp.TaskID, paused *member) {
+	t.Helper()
+	finish := make(chan string, 1)
+	// stubborn gives its answer although it was told to stop.
+	stubborn := func(p play) func(string) play {
+		return func(who string) play {
+			return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+				emit(agenttest.Accept(turn))
+				if n == 1 {
+					finish <- who
+					time.Sleep(20 * time.Second)
+				}
+				return p(ctx, turn, n, func(providers.Event) {})
+			}
+		}
+	}
+	exec, rev := everybody(works), everybody(judges(amp.Approved))
+	if role == amp.Executor {
+		exec = stubborn(works)
+	} else {
+		rev = stubborn(judges(amp.Approved))
+	}
+	k = newCrew(t, 3, exec, rev)
+	id = k.approved(0, 1)
+	paused = k.owner(id, role)
+	<-finish
+	synctest.Wait()
+	paused.gate.blind = blind
+	release := paused.gate.hold()
+	time.Sleep(50 * time.Second) // beyond the lease; its answer waits for the store since the 20th second
+	k.until(id, amp.StatusApproved)
+	release()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	return k, id, paused
+}
+
 // An owner whose calls hang beyond its lease while its agent finishes: the result comes too late, is kept and not acted on.
 func TestTeam_paused(t *testing.T) {
 	t.Parallel()
@@ -100,37 +141,7 @@ func TestTeam_paused(t *testing.T) {
 		t.Run(string(role), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				finish := make(chan string, 1)
-				// stubborn gives its answer although it was told to stop.
-				stubborn := func(p play) func(string) play {
-					return func(who string) play {
-						return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
-							emit(agenttest.Accept(turn))
-							if n == 1 {
-								finish <- who
-								time.Sleep(20 * time.Second)
-							}
-							return p(ctx, turn, n, func(providers.Event) {})
-						}
-					}
-				}
-				exec, rev := everybody(works), everybody(judges(amp.Approved))
-				if role == amp.Executor {
-					exec = stubborn(works)
-				} else {
-					rev = stubborn(judges(amp.Approved))
-				}
-				k := newCrew(t, 3, exec, rev)
-				id := k.approved(0, 1)
-				paused := k.owner(id, role)
-				<-finish
-				synctest.Wait()
-				release := paused.gate.hold()
-				time.Sleep(50 * time.Second) // beyond the lease; its result waits for the store since the 20th second
-				k.until(id, amp.StatusApproved)
-				release()
-				time.Sleep(time.Minute)
-				synctest.Wait()
+				k, id, paused := pause(t, role, false)
 				got := k.get(id)
 				if got.Late != 1 || got.Round != 1 || got.Owner == paused.name || len(got.Escalations) > 0 {
 					t.Errorf("late reports %d, round %d, owner %s, escalations %v; want one, 1, not %s, none\n%s",
@@ -143,6 +154,113 @@ func TestTeam_paused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Without the check of the lease and of what was judged, the same pause doubles a result, and the check of the journal says so.
+func TestTeam_unfenced(t *testing.T) {
+	t.Parallel()
+	for _, role := range []amp.Role{amp.Executor, amp.Reviewer} {
+		t.Run(string(role), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				k, id, _ := pause(t, role, true)
+				if found := k.breaches(); len(found) == 0 {
+					t.Errorf("nothing is found in a journal that was not fenced\n%s", k.story(id))
+				}
+			})
+		})
+	}
+}
+
+// A coordinator that writes alone asks nothing of a shared store that only several need.
+func TestTeam_alone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var g *gate
+		r := newRig(t, works, judges(amp.Approved), func(c *Config) {
+			g = &gate{log: c.Log.(ssot.Shared)}
+			c.Log = g
+		})
+		r.want(r.task(), amp.StatusApproved)
+		if g.shared != 0 {
+			t.Errorf("%d calls for leases and news, want none", g.shared)
+		}
+	})
+}
+
+// disturbance is one thing that goes wrong with one coordinator, for a time.
+type disturbance struct {
+	member, kind int
+	after, lasts time.Duration
+}
+
+// Whatever happens to the coordinators of a team, and however often: every task ends as it would have, nothing is lost or doubled.
+func TestTeam_anything(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		seconds := func(name string, low, high int) time.Duration {
+			return time.Duration(rapid.IntRange(low*10, high*10).Draw(r, name)) * 100 * time.Millisecond
+		}
+		took := seconds("turn", 0, 60)
+		disturbed := rapid.SliceOfN(rapid.Custom(func(*rapid.T) disturbance {
+			return disturbance{
+				member: rapid.IntRange(0, 2).Draw(r, "member"), kind: rapid.IntRange(0, 2).Draw(r, "kind"),
+				after: seconds("after", 0, 40), lasts: seconds("lasts", 0, 90),
+			}
+		}), 0, 8).Draw(r, "disturbances")
+		rejects := rapid.IntRange(0, 1).Draw(r, "rejects")
+		failed := ""
+		synctest.Test(t, func(t *testing.T) { failed = survived(t, took, rejects, disturbed) })
+		if failed != "" {
+			r.Fatal(failed)
+		}
+	})
+}
+
+// survived runs three tasks through the disturbances and says what is wrong in the end.
+func survived(t *testing.T, took time.Duration, rejects int, disturbed []disturbance) string {
+	var k *crew
+	rev := func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+		d := amp.Approved
+		if rejectsSoFar(k.log, turn.Task) < rejects {
+			d = amp.Rejected
+		}
+		return judges(d)(ctx, turn, 1, emit)
+	}
+	k = newCrew(t, 3, everybody(slowly(took, works)), everybody(slowly(took, rev)), func(_ int, c *Config) { c.Slots = 2 })
+	var ids []amp.TaskID
+	for range 3 {
+		ids = append(ids, k.approved(0, 0))
+	}
+	for _, d := range disturbed {
+		time.Sleep(d.after)
+		m := k.members[d.member]
+		switch d.kind {
+		case 0:
+			m.kill()
+			time.Sleep(d.lasts)
+			m.gate.cut(nil)
+			m.start(t)
+		case 1:
+			release := m.gate.hold()
+			time.Sleep(d.lasts)
+			release()
+		case 2:
+			m.gate.cut(errCut)
+			time.Sleep(d.lasts)
+			m.gate.cut(nil)
+		}
+	}
+	for _, id := range ids {
+		got := k.until(id, amp.StatusApproved)
+		if got.Round != rejects+1 || got.RejectTotal != rejects || len(got.Escalations) > 0 {
+			return fmt.Sprintf("%s: round %d, rejects %d, escalations %+v\n%s", id, got.Round, got.RejectTotal, got.Escalations, k.story(id))
+		}
+	}
+	if found := k.breaches(); len(found) > 0 {
+		return fmt.Sprint(found, "\n", k.story(ids[0]), "\n", k.story(ids[1]), "\n", k.story(ids[2]))
+	}
+	return ""
 }
 
 // An owner that cannot reach the store stops its turns before its leases lapse; the others take over, and it goes on with other work
@@ -331,6 +449,27 @@ func TestTeam_stopped(t *testing.T) {
 			t.Errorf("%s has the turn after %s", next.name, time.Since(began))
 		}
 		k.until(id, amp.StatusApproved)
+		k.check()
+	})
+}
+
+// A coordinator that cannot reach the store ends when it is told to; another one goes on with its work.
+func TestTeam_stoppedWhileCut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newCrew(t, 2, everybody(slowly(time.Minute, works)), everybody(judges(amp.Approved)))
+		id := k.approved(0, 1)
+		m := k.owner(id, amp.Executor)
+		m.gate.cut(errCut)
+		time.Sleep(61 * time.Second) // its agent was stopped, and that cannot be written
+		m.cancel()
+		if err := <-m.done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		m.dead = true
+		if got := k.until(id, amp.StatusApproved); got.Owner == m.name {
+			t.Errorf("%s went on", m.name)
+		}
 		k.check()
 	})
 }

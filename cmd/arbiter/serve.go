@@ -144,7 +144,7 @@ func newUp(a *app) *cobra.Command {
 				return err
 			}
 			if store != "" {
-				if err := a.joinStore(store); err != nil {
+				if err := a.joinStore(c.Context(), store); err != nil {
 					return err
 				}
 			}

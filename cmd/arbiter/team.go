@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -90,7 +92,7 @@ func homeID(home string) (string, error) {
 }
 
 // joinStore writes the address of the database into the configuration, so that every command of this machine uses it.
-func (a *app) joinStore(url string) error {
+func (a *app) joinStore(ctx context.Context, url string) error {
 	if err := checkDatabase(url); err != nil {
 		return usage("--store: %v", err)
 	}
@@ -102,7 +104,17 @@ func (a *app) joinStore(url string) error {
 	if set.URL == url {
 		return nil
 	}
-	if set.URL != "" {
+	set.URL = cmp.Or(set.URL, url)
+	log, err := a.readStore(ctx, url, set)
+	if _, none := errors.AsType[*notFoundError](err); err != nil && !none { // one that is not there yet is made by the first coordinator
+		return err
+	}
+	if log != nil {
+		if err := log.Close(); err != nil {
+			return err
+		}
+	}
+	if set.URL != url {
 		return usage("the configuration names another store, %s", set.URL).then("Edit store.url in " + file + ".")
 	}
 	data, err := os.ReadFile(file)

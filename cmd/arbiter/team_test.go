@@ -114,7 +114,7 @@ func newTeamRun(t *testing.T, db *pgtest.Server) *teamRun {
 		fmt.Fprintf(&text, "[agents.%s]\nkind = \"command\"\nsandbox = \"off\"\nvendor = %q\nargv = [%q, \"demo-agent\", \"--role\", %q]\nenv = {ARBITER_TEST_SELF = \"1\"}\n",
 			role, role, self, role)
 	}
-	fmt.Fprintf(&text, "[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n[policy]\nslots = 2\n[team]\nlease = %q\nwork = %q\n",
+	fmt.Fprintf(&text, "[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n[policy]\nslots = 2\nattempts = 5\n[team]\nlease = %q\nwork = %q\n",
 		teamLease.String(), filepath.Join(dir, "work"))
 	if err := os.WriteFile(r.config, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -271,6 +271,26 @@ func (r *teamRun) send(m *teamMember, cmd amp.Command) {
 	_, _ = m.client.Submit(ctx, cmd)
 }
 
+// knows waits until a coordinator sees all three, and holds what a person reads of that.
+func (r *teamRun) knows(m *teamMember) {
+	var state amp.CoordinatorState
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(r.t.Context(), 4*time.Second)
+		s, err := m.client.Status(ctx)
+		cancel()
+		if state = s; err == nil && s.Team != nil && len(s.Team.Members) == 3 {
+			break
+		}
+	}
+	if state.Team == nil || len(state.Team.Members) != 3 || !strings.HasPrefix(state.Team.Owner, m.name+"-") {
+		r.t.Errorf("%s knows of %+v", m.name, state.Team)
+	}
+	code, out, errs := arbiter(r.t, "", "--home", m.home, "--config", r.config, "status")
+	if code != 0 || !strings.Contains(out, "(this one)") || strings.Count(out, "acts on") != 3 {
+		r.t.Errorf("arbiter status of %s: %d\n%s%s", m.name, code, out, errs)
+	}
+}
+
 // answers waits until a coordinator does.
 func (r *teamRun) answers(m *teamMember) {
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -289,6 +309,9 @@ func (r *teamRun) end() {
 	for _, m := range r.members {
 		m.signal(syscall.SIGCONT)
 		m.cut.set(false)
+	}
+	for _, m := range r.members {
+		r.knows(m)
 	}
 	for _, m := range r.members {
 		r.answers(m) // one that is told to end while it starts says that it was interrupted
