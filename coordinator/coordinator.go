@@ -182,7 +182,9 @@ type Coordinator struct {
 	team   *team
 	wanted map[amp.TaskID]time.Time
 	parked []request
-	life   context.Context //nolint:containedctx // it bounds what the loop asks of the store while it judges
+	// freed says that a slot is free since a task went to another coordinator.
+	freed bool
+	life  context.Context //nolint:containedctx // it bounds what the loop asks of the store while it judges
 }
 
 // ErrNotRunning says that the loop has ended.

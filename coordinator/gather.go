@@ -84,6 +84,15 @@ func unverified(t *amp.Task) string {
 func (c *Coordinator) recruit(ctx context.Context) {
 	for {
 		pause := c.team.ttl / 15
+		if ids := c.team.lapsed(); len(ids) > 0 { // an error says that the loop ends
+			_ = c.view(ctx, func(b *amp.Board) {
+				for _, id := range ids {
+					if b.Task(id) != nil {
+						c.dirty[id] = true
+					}
+				}
+			})
+		}
 		if err := c.gather(ctx); err != nil && ctx.Err() == nil {
 			c.cfg.Logger.Warn("no task could be taken", "err", err)
 		}

@@ -276,11 +276,15 @@ func (c *Coordinator) settle(ctx context.Context) error {
 			}
 		}
 		clear(c.dirty)
+		if len(records) == 0 && c.team != nil {
+			c.settleLeases(ids)
+		}
+		if c.freed { // a slot that was kept for a task of somebody else
+			c.freed = false
+			c.unqueue()
+		}
 		if len(records) == 0 {
-			if c.team != nil {
-				c.settleLeases(ids)
-			}
-			return nil
+			continue
 		}
 		if _, err := c.commit(ctx, records, under); err != nil {
 			if errors.Is(err, ssot.ErrFull) {

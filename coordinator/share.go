@@ -37,9 +37,7 @@ func (c *Coordinator) mine(t *amp.Task) bool {
 	if c.team == nil || c.team.tenure(t.ID) != nil {
 		return true
 	}
-	delete(c.reserved, t.ID)
-	delete(c.queued, t.ID)
-	delete(c.deadlines, t.ID)
+	c.disown(t.ID)
 	if !c.needed(t) {
 		delete(c.wanted, t.ID)
 		return false
@@ -48,6 +46,14 @@ func (c *Coordinator) mine(t *amp.Task) bool {
 		c.wanted[t.ID] = time.Now()
 	}
 	return false
+}
+
+// disown forgets what was kept for a task.
+func (c *Coordinator) disown(id amp.TaskID) {
+	c.freed = c.freed || c.reserved[id]
+	delete(c.reserved, id)
+	delete(c.queued, id)
+	delete(c.deadlines, id)
 }
 
 // needed reports whether somebody must act on a task, now or when a clock runs out.
@@ -103,8 +109,7 @@ func (c *Coordinator) settleLeases(ids []amp.TaskID) {
 		if c.team.tenure(id) == nil || c.needed(t) || c.busy(t) {
 			continue
 		}
-		delete(c.reserved, id)
-		delete(c.deadlines, id)
+		c.disown(id)
 		c.team.leave(id)
 	}
 	if len(c.wanted) > 0 {

@@ -50,6 +50,8 @@ type team struct {
 	held map[amp.TaskID]*tenure
 	// given are leases that are to be given back, seen those of everybody when they were last asked for.
 	given []ssot.Lease
+	// ended are tasks whose lease was lost, for the loop to look at.
+	ended []amp.TaskID
 	seen  []ssot.Lease
 	// looked is when seen was asked for.
 	looked time.Time
@@ -135,7 +137,7 @@ func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 		if h == nil {
 			h = &tenure{}
 			h.ctx, h.end = context.WithCancel(context.Background())
-			h.timer = time.AfterFunc(left, h.end)
+			h.timer = time.AfterFunc(left, func() { m.lapse(h, l.Task) })
 			m.held[l.Task] = h
 		}
 		h.Lease = l
@@ -144,6 +146,24 @@ func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 	if len(leases) > 0 {
 		m.measure(leases[0].Until.Add(-m.ttl), sent, answered)
 	}
+}
+
+// lapse ends a lease that was not renewed in time.
+func (m *team) lapse(h *tenure, id amp.TaskID) {
+	h.end()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = append(m.ended, id)
+	m.wake()
+}
+
+// lapsed are the tasks whose lease was lost since it was last called.
+func (m *team) lapsed() []amp.TaskID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := m.ended
+	m.ended = nil
+	return ids
 }
 
 // measure compares the clocks: the store's was at a time while a call was under way.
@@ -223,6 +243,8 @@ func (m *team) forget(asked, kept []ssot.Lease) {
 		}
 		m.logger.Warn("the lease on a task was lost; its work here ends", "task", l.Task, "epoch", l.Epoch)
 		m.drop(h)
+		m.ended = append(m.ended, l.Task)
+		m.wake()
 	}
 }
 

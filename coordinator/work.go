@@ -79,6 +79,11 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 // wake derives a task again, and with it the tasks that wait for a free slot.
 func (c *Coordinator) wake(id amp.TaskID) {
 	c.dirty[id] = true
+	c.unqueue()
+}
+
+// unqueue derives the tasks again that wait for a free slot.
+func (c *Coordinator) unqueue() {
 	for q := range c.queued {
 		c.dirty[q] = true
 	}
