@@ -46,6 +46,8 @@ const (
 	DefaultBranch = "main"
 	DefaultEvery  = 30 * time.Second
 	defaultGap    = time.Second
+	// elsewherePatience is how long Push waits until another process has written.
+	elsewherePatience = 30 * time.Second
 	// lookEvery is how often the branch is looked at when nothing is written.
 	lookEvery = 10 * time.Minute
 )
@@ -87,6 +89,9 @@ type Mirror struct {
 	sent        *batch // what pending brings
 	sentAt      time.Time
 	looked      time.Time
+	// before is the commit that the last one of ours followed, moved when the branch went on from it.
+	before string
+	moved  time.Time
 	// kept is the commit that was written into the file of the state.
 	kept string
 	// anew makes the next commit begin from the first entry, upon what others have in the repository.
@@ -157,15 +162,16 @@ func (m *Mirror) Run(ctx context.Context) {
 	}
 }
 
-// Push mirrors what is there now. It waits for limits and outages, and ends with the error that a person has to deal with.
+// Push mirrors what is there now. It waits for limits and outages, and for another process that writes at this moment, and ends with the error that a person has to deal with.
 func (m *Mirror) Push(ctx context.Context) error {
+	begun := time.Now()
 	for {
 		err := m.round(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		wait := m.trouble(err)
-		if errors.Is(err, ErrElsewhere) || m.judge(err).person {
+		if elsewhere := errors.Is(err, ErrElsewhere); m.judge(err).person || elsewhere && time.Since(begun) > elsewherePatience {
 			return err
 		}
 		if err := sleep(ctx, wait); err != nil {
@@ -299,6 +305,10 @@ func (m *Mirror) push(ctx context.Context, b *batch) error {
 // landed takes over what was pending, at the commit where it is now.
 func (m *Mirror) landed(p *place) {
 	b, at := m.sent, m.sentAt
+	m.moved = time.Now()
+	if m.before = ""; m.at != nil {
+		m.before = m.at.Commit
+	}
 	m.at, m.pending, m.sent, m.anew = p, nil, nil, false
 	m.looked = time.Now()
 	for _, id := range b.tasks {

@@ -73,6 +73,9 @@ func (m *Mirror) locate(ctx context.Context) error {
 		return nil
 	}
 	sha, err := m.remote.head(ctx)
+	if m.stale(sha, err) {
+		return errStale
+	}
 	switch {
 	case errors.Is(err, errEmpty):
 		if err := m.remote.first(ctx, []byte(readme)); err != nil {
@@ -109,6 +112,17 @@ func (m *Mirror) locate(ctx context.Context) error {
 	}
 	m.pending, m.looked = nil, time.Now()
 	return nil
+}
+
+// stalePatience is how long the branch may be shown as it was before: then it was set back, or deleted.
+const stalePatience = 2 * time.Minute
+
+// stale reports an answer that shows the branch as it was before the last commit, a moment after it was made.
+func (m *Mirror) stale(sha string, err error) bool {
+	if m.at == nil || m.pending != nil || m.anew || time.Since(m.moved) > stalePatience {
+		return false
+	}
+	return err == nil && sha == m.before || errors.Is(err, errNoBranch) && m.before == ""
 }
 
 // known is the place of a commit that needs no look.

@@ -25,6 +25,9 @@ const (
 	limitWait = time.Minute
 )
 
+// errStale says that the branch stands where it stood before the last commit, which a service of many machines may show for a moment.
+var errStale = errors.New("GitHub still shows the branch as it was before the last commit")
+
 // verdict is what an error means.
 type verdict struct {
 	what, next string
@@ -54,6 +57,9 @@ func (m *Mirror) judge(err error) verdict {
 	}
 	if x, ok := errors.AsType[*tokenError](err); ok {
 		return verdict{what: x.Error(), next: "Mend where [mirror] says the token is; it is read again by itself.", person: true}
+	}
+	if errors.Is(err, errStale) {
+		return verdict{what: err.Error(), next: "It goes on by itself."}
 	}
 	if errors.Is(err, ErrElsewhere) {
 		return verdict{what: err.Error(), next: "It goes on by itself.", wait: firstWait}
