@@ -99,14 +99,13 @@ func TestMirror_rotatedToken(t *testing.T) {
 			if s.Behind != 2 || !strings.Contains(s.Trouble, "token") || s.Next == "" || s.Stopped || s.Lag(time.Now()) == 0 {
 				t.Errorf("with a refused token it says %+v", s)
 			}
-			if strings.Contains(s.Trouble+s.Next, w.token) {
+			if strings.Contains(s.Trouble+s.Next, "the first token") {
 				t.Error("the token is in what it says")
 			}
-			w.token = "the second token"
+			w.rotate("the second token")
 			later(15 * time.Minute)
 			w.whole(m)
-			w.token = "the third token"
-			w.hub.SetToken(w.token)
+			w.rotate("the third token")
 			w.grow(1)
 			later(time.Minute)
 			w.whole(m) // it is known before anybody is refused twice

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,24 +30,30 @@ type world struct {
 	hub   *githubtest.Server
 	repo  *githubtest.Repository
 	cfg   github.Config
-	token string
+	token *atomic.Value // a string, which may be rotated while a mirror runs
 	next  int
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, log: memory.New(), hub: githubtest.New(t.TempDir()), token: "the first token"}
+	w := &world{t: t, log: memory.New(), hub: githubtest.New(t.TempDir()), token: &atomic.Value{}}
 	var err error
 	if w.repo, err = w.hub.Add("ada", "journal"); err != nil {
 		t.Fatal(err)
 	}
-	w.hub.SetToken(w.token)
+	w.rotate("the first token")
 	w.cfg = github.Config{
 		Log: w.log, Repo: "ada/journal", URL: "http://hub.example/", Transport: w.hub.Transport(), Gap: time.Nanosecond, Dir: t.TempDir(),
-		Token:  func(context.Context) (string, error) { return w.token, nil },
+		Token:  func(context.Context) (string, error) { return w.token.Load().(string), nil },
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	return w
+}
+
+// rotate makes another token the one that is given, and the one that is admitted.
+func (w *world) rotate(token string) {
+	w.token.Store(token)
+	w.hub.SetToken(token)
 }
 
 func (w *world) mirror() *github.Mirror {

@@ -149,7 +149,7 @@ func TestMirror_withholds(t *testing.T) {
 	w.grow(2)
 	w.append(bus("header "+secret, "{}")) // 6
 	w.append(bus("known", `{"text":"`+key+`"}`))
-	w.append(bus("wrapped", `{"raw":"`+base64.StdEncoding.EncodeToString([]byte("here: "+w.token))+`"}`))
+	w.append(bus("wrapped", `{"raw":"`+base64.StdEncoding.EncodeToString([]byte("here: "+w.token.Load().(string)))+`"}`))
 	m := w.mirror()
 	w.push(m)
 	s := m.State()
@@ -157,7 +157,7 @@ func TestMirror_withholds(t *testing.T) {
 	if s.WithheldCount != 4 || fmt.Sprint(s.Withheld) != fmt.Sprint(want) {
 		t.Errorf("withheld are %v, want %v", s.Withheld, want)
 	}
-	for _, text := range []string{secret, key, base64.StdEncoding.EncodeToString([]byte("here: " + w.token))[:20]} {
+	for _, text := range []string{secret, key, base64.StdEncoding.EncodeToString([]byte("here: " + w.token.Load().(string)))[:20]} {
 		if w.holds(text) {
 			t.Errorf("%.6s… left the machine", text)
 		}
