@@ -53,6 +53,12 @@ func FuzzHead(f *testing.F) {
 // A folder with any head and any segments is compared and imported without harm: what is taken is a journal.
 func FuzzClone(f *testing.F) {
 	f.Add([]byte("{}"), []byte("{}\n"), []byte("{}"))
+	e := amp.Head{}.Chain(bus("one", `{"a":1}`))
+	line, err := e.MarshalJSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(`{"mirror":"arbiter-mirror/1","seq":1,"hash":"`+e.Hash.String()+`","tasks_seq":1,"version":"","begun":1}`), append(line, '\n'), []byte("{}"))
 	f.Fuzz(func(t *testing.T, head, segment, task []byte) {
 		dir := t.TempDir()
 		for name, data := range map[string][]byte{"head.json": head, github.SegmentPath(1): segment, github.TaskPath("T-2026-001"): task} {
