@@ -135,7 +135,9 @@ func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, do
 		}
 		// in the environment of git alone: a command line is seen by everybody on the machine
 		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+value))
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0="+header)
+		// and for this address alone, wherever it redirects to
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0="+header,
+			"GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		done()
