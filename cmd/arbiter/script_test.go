@@ -66,6 +66,8 @@ func scripts(dir string) testscript.Params {
 			"corrupt": corrupt,
 			"agents":  agents,
 			"model":   model,
+			"hook":    hook,
+			"hooked":  hooked,
 			"hub":     hub,
 			"schema":  schema,
 		},
@@ -78,6 +80,7 @@ const longHome = "a-data-directory/whose-path-is-longer-than/what-a-unix-socket/
 // setup gives a script a data directory and a configuration of its own, and ends the coordinator that it leaves behind.
 func setup(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, "home")
+	e.Values["hook"] = &hookServer{}
 	audit, err := filepath.Abs("../../docs/check_journal.py")
 	if err != nil {
 		return err

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"arbiter/ssot/events"
+)
+
+// hookServer is the receiver of a script's webhook. It refuses one type of event, and keeps the types of those that it took.
+type hookServer struct {
+	mu      sync.Mutex
+	changed *sync.Cond
+	url     string
+	code    int
+	refuses string
+	types   []string
+}
+
+func (h *hookServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.changed.Broadcast()
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = events.Verify([]byte("k-hook-0123456789"), r.Header.Get(events.SignatureHeader), body, time.Now(), time.Hour)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	e, errs, _ := events.Decode(body)
+	if len(errs) > 0 {
+		http.Error(w, fmt.Sprint(errs), http.StatusForbidden)
+		return
+	}
+	if h.refuses != "" && e.Type == h.refuses {
+		w.WriteHeader(h.code)
+		return
+	}
+	h.types = append(h.types, e.Type)
+}
+
+// hook answers a type of event with a status from now on, and puts the receiver's address into $HOOK: hook CODE [TYPE].
+func hook(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: hook CODE [TYPE]")
+	}
+	h := ts.Value("hook").(*hookServer)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.url == "" {
+		s := httptest.NewServer(h)
+		ts.Defer(s.Close)
+		h.url = s.URL
+		h.changed = sync.NewCond(&h.mu)
+	}
+	code, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	h.code, h.refuses = code, ""
+	if len(args) == 2 {
+		h.refuses = args[1]
+	}
+	ts.Setenv("HOOK", h.url)
+}
+
+// hooked waits until events of these types came, in this order: hooked TYPE...
+func hooked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: hooked TYPE...")
+	}
+	h := ts.Value("hook").(*hookServer)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		at := 0
+		for _, typ := range args {
+			i := slices.Index(h.types[at:], typ)
+			if i < 0 {
+				at = -1
+				break
+			}
+			at += i + 1
+		}
+		if at >= 0 {
+			return
+		}
+		h.changed.Wait()
+	}
+}
