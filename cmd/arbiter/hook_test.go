@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"arbiter/ssot/events"
@@ -94,5 +96,29 @@ func hooked(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 		h.changed.Wait()
+	}
+}
+
+// frames follows events over WebSocket until these types came, in this order: frames ADDRESS TOKEN QUERY TYPE...
+func frames(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: frames ADDRESS TOKEN QUERY TYPE...")
+	}
+	c, _, err := websocket.Dial(context.Background(), "ws://"+args[0]+"/v1/events/ws?"+args[2], &websocket.DialOptions{
+		HTTPHeader: http.Header{"Authorization": {"Bearer " + args[1]}},
+	})
+	ts.Check(err)
+	defer func() { _ = c.CloseNow() }()
+	c.SetReadLimit(events.MaxEvent)
+	for left := args[3:]; len(left) > 0; {
+		_, data, err := c.Read(context.Background())
+		ts.Check(err)
+		e, errs, _ := events.Decode(data)
+		if len(errs) > 0 {
+			ts.Fatalf("%v in %s", errs, data)
+		}
+		if e.Type == left[0] {
+			left = left[1:]
+		}
 	}
 }

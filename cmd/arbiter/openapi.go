@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"arbiter/coordinator"
 	"arbiter/server"
 	"arbiter/ssot"
+	"arbiter/ssot/events"
 )
 
 // outside is what the API offers besides the client API itself.
@@ -14,6 +16,8 @@ type outside struct {
 	logger  *slog.Logger
 	metrics *metrics
 	events  *eventsDoor
+	tracer  *tracer
+	coord   *coordinator.Coordinator
 }
 
 func newOutside(home string, logger *slog.Logger) *outside {
@@ -29,11 +33,27 @@ func (o *outside) join(ctx context.Context, home string, c *config, configDir st
 	if o.events, err = newEventsDoor(home, c, configDir, coord, head.Seq, log, o.logger); err != nil {
 		return err
 	}
-	o.metrics.state.coord = coord
+	if o.tracer, err = newTracer(ctx, home, c.Observe.OTLP, head.Seq, log.Read, o.logger); err != nil {
+		return err
+	}
+	if o.tracer != nil {
+		o.metrics.state.follow("traces", o.tracer)
+	}
+	o.coord, o.metrics.state.coord = coord, coord
 	for name, f := range o.events.outbox.Followers() {
 		o.metrics.state.follow("webhook "+name, f)
 	}
 	return nil
+}
+
+// run delivers events and traces until ctx ends.
+func (o *outside) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { o.events.outbox.Run(ctx) })
+	if o.tracer != nil {
+		wg.Go(func() { o.tracer.run(ctx, events.FollowFunc(follower(o.coord))) })
+	}
+	wg.Wait()
 }
 
 // furtherRoutes are the operations of o; of nil they are described and cannot be served.

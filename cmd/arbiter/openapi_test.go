@@ -40,13 +40,20 @@ func TestDocs_openapi(t *testing.T) {
 // docBlock finds the blocks of a document that are run, and those that say what they print.
 var docBlock = regexp.MustCompile("(?ms)^```(sh|text)\n(.*?)^```$")
 
-// The walks of docs/api.md are what happens.
+// The walks of docs/api.md and docs/events.md are what happens.
 func TestDocs_walks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed: the walks of docs/api.md were not run")
+		t.Skip("curl is not installed: the walks of docs/api.md and docs/events.md were not run")
 	}
-	text, err := os.ReadFile("../../docs/api.md")
+	for _, name := range []string{"api", "events"} {
+		t.Run(name, func(t *testing.T) { walk(t, name) })
+	}
+}
+
+// walk runs the blocks of a document.
+func walk(t *testing.T, name string) {
+	text, err := os.ReadFile("../../docs/" + name + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +72,11 @@ func TestDocs_walks(t *testing.T) {
 			fmt.Fprintf(&script, "stdout '%s'\n", strings.ReplaceAll(pattern, "'", "''"))
 		}
 	}
-	if walks < 5 {
-		t.Fatalf("docs/api.md has %d walks", walks)
+	if walks < 3 {
+		t.Fatalf("docs/%s.md has %d walks", name, walks)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "api.txtar"), []byte(script.String()+files.String()), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".txtar"), []byte(script.String()+files.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := scripts(dir)

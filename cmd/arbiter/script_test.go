@@ -68,6 +68,7 @@ func scripts(dir string) testscript.Params {
 			"model":   model,
 			"hook":    hook,
 			"hooked":  hooked,
+			"frames":  frames,
 			"hub":     hub,
 			"schema":  schema,
 		},

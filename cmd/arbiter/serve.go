@@ -104,7 +104,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return coord.Run(ctx) })
-	g.Go(func() error { out.events.outbox.Run(ctx); return nil })
+	g.Go(func() error { out.run(ctx); return nil })
 	g.Go(func() error { return api.Serve(ctx, l) })
 	if tcp != nil {
 		logger.Info("the client API listens", "tcp", address, "tls", cfg.Listen.TLSCert != "")

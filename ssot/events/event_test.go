@@ -299,8 +299,12 @@ func TestMatch(t *testing.T) {
 		typ      string
 		want     bool
 	}{
-		{nil, "task.created", true}, {[]string{"*"}, "task.created", true}, {[]string{"task.*"}, "task.created", true},
-		{[]string{"task.created"}, "task.created", true}, {[]string{"task.assigned", "agent.*"}, "task.created", false}, {[]string{"tas.*"}, "task.created", false},
+		{nil, "task.created", true},
+		{[]string{"*"}, "task.created", true},
+		{[]string{"task.*"}, "task.created", true},
+		{[]string{"task.created"}, "task.created", true},
+		{[]string{"task.assigned", "agent.*"}, "task.created", false},
+		{[]string{"tas.*"}, "task.created", false},
 	} {
 		if got := Match(tc.patterns, tc.typ); got != tc.want {
 			t.Errorf("Match(%v, %s) = %v", tc.patterns, tc.typ, got)
