@@ -33,6 +33,9 @@ type Request struct {
 	Records []amp.Record
 	// Judged is what the judge of the records had seen, nil for records that were not judged.
 	Judged *ssot.Judged
+	// Leave lets a context that ends leave the request also when the writer has it, with [ssot.ErrUnreachable]. The writer goes on
+	// reading Records and Judged then: the caller does not change them.
+	Leave bool
 	// Alone, if not nil, is run in place of an append.
 	Alone func() error
 	// Out and Err are the answer. The writer may set Err for this request alone.
@@ -52,7 +55,7 @@ type Queue struct{ c chan *Request }
 func NewQueue() *Queue { return &Queue{c: make(chan *Request, Len)} }
 
 // Do queues a request and waits for its answer. It fails with [ssot.ErrBusy] when the queue stays full for [BusyAfter]. A context
-// that ends while the request waits takes it back; once the writer has it, its fate is waited for.
+// that ends while the request waits takes it back; once the writer has it, its fate is waited for, unless Leave says otherwise.
 func (q *Queue) Do(ctx context.Context, r *Request) error {
 	r.done = make(chan struct{})
 	if err := q.put(ctx, r); err != nil {
@@ -63,6 +66,9 @@ func (q *Queue) Do(ctx context.Context, r *Request) error {
 	case <-ctx.Done():
 		if r.state.CompareAndSwap(queued, abandoned) {
 			return ctx.Err()
+		}
+		if r.Leave {
+			return fmt.Errorf("%w: %w", ssot.ErrUnreachable, ctx.Err())
 		}
 		<-r.done
 	}

@@ -102,7 +102,8 @@ func newLog(ctx context.Context, opts Options) (_ *Log, have, know int64, err er
 func (l *Log) Name() string { return l.name }
 
 // Append stores the records as [ssot.Log] says. When the queue stays full for 2 seconds, or the database stays away and nothing was
-// sent, it fails with [ssot.ErrBusy]; when records were sent and the answer stays away, with [ssot.ErrUnreachable].
+// sent, it fails with [ssot.ErrBusy]; when records were sent and the answer stays away, with [ssot.ErrUnreachable], also when ctx ends
+// meanwhile. The records are not changed even then, since they may still be on their way.
 func (l *Log) Append(ctx context.Context, records []amp.Record) ([]ssot.Appended, error) {
 	return l.append(ctx, &group.Request{Records: records})
 }
@@ -123,6 +124,7 @@ func (l *Log) append(ctx context.Context, r *group.Request) ([]ssot.Appended, er
 	if err := ctx.Err(); err != nil || len(r.Records) == 0 {
 		return nil, err
 	}
+	r.Leave = true
 	if err := l.writer.queue.Do(ctx, r); err != nil {
 		return nil, err
 	}

@@ -71,10 +71,12 @@ func (l *Log) reading(ctx context.Context, f func(context.Context) error) error 
 	}
 }
 
-// gone reports whether a read failed for want of a connection: of its errors, all that the database did not answer.
+// gone reports whether a read failed for want of a connection: of its errors, all that neither the database nor we gave.
 func gone(err error) bool {
 	_, damaged := errors.AsType[*ssot.DamagedError](err)
-	return !damaged && (lost(err) || code(err) == "" && !errors.Is(err, pgx.ErrNoRows))
+	_, rights := errors.AsType[*RightsError](err)
+	_, form := errors.AsType[pgx.ScanArgError](err)
+	return !damaged && !rights && !form && (lost(err) || code(err) == "" && !errors.Is(err, pgx.ErrNoRows))
 }
 
 // pause waits before the nth try, and reports whether there is to be one.

@@ -37,10 +37,12 @@ func (w *writer) open(ctx context.Context) error {
 		return err
 	}
 	var seq, fold, last int64
-	var hash []byte
-	err = w.conn.QueryRow(ctx, "SELECT seq, hash, fold, coalesce((SELECT max(seq) FROM entry), 0) FROM head WHERE one = 1").
-		Scan(&seq, &hash, &fold, &last)
+	var may bool
+	err = w.conn.QueryRow(ctx, `SELECT seq, fold, coalesce((SELECT max(seq) FROM entry), 0), has_table_privilege('entry', 'INSERT')
+		FROM head WHERE one = 1`).Scan(&seq, &fold, &last, &may)
 	switch {
+	case err == nil && !may:
+		return &RightsError{Store: w.name, User: w.cfg.User, Why: "it may only read the journal"}
 	case errors.Is(err, pgx.ErrNoRows):
 		return &ssot.DamagedError{Path: w.name, Why: "the row of its head is missing"}
 	case err != nil:
