@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"arbiter/amp"
 	"arbiter/ssot/ssottest"
@@ -172,8 +171,8 @@ func TestCut(t *testing.T) {
 	schema := s.Schema()
 	direct := open(t, Options{URL: s.URL(schema)})
 	p := startProxy(t, s.Socket())
-	log := open(t, Options{URL: fmt.Sprintf("postgres://owner@/postgres?host=%s&search_path=%s", p.dir, schema), Patience: 10 * time.Minute})
-	const producers, each = 4, 25
+	log := open(t, Options{URL: fmt.Sprintf("postgres://owner@/postgres?host=%s&search_path=%s", p.dir, schema)})
+	const producers, each = 4, 10
 	var wg sync.WaitGroup
 	for i := range producers {
 		wg.Go(func() {

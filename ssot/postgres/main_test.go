@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"arbiter/ssot"
 	"arbiter/ssot/postgres/pgtest"
@@ -77,6 +78,9 @@ func syncing(t testing.TB) *pgtest.Server {
 // open opens a journal and closes it when the test ends.
 func open(t testing.TB, opts Options) *Log {
 	t.Helper()
+	if opts.Patience == 0 {
+		opts.Patience = 10 * time.Minute
+	}
 	log, err := Open(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

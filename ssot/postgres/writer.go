@@ -81,7 +81,7 @@ func (w *writer) serve(f func(context.Context) error) error {
 		case err == nil:
 			w.sent = nil
 			return nil
-		case again(err) && n < 100:
+		case again(err) && n < 100, code(err) == lockNotAvailable && time.Since(began) < w.patience && w.closing.Err() == nil:
 			continue
 		case lost(err):
 			_ = w.drop() // it is broken

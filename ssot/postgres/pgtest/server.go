@@ -29,7 +29,7 @@ type Server struct {
 	dir, bin string
 	cred     *syscall.Credential
 	fsync    string
-	ended    chan error // of the process that runs
+	ended    chan struct{} // closed when the process that runs has ended
 	process  *os.Process
 	schemas  atomic.Int64
 }
@@ -111,7 +111,7 @@ func somebody() (*syscall.Credential, error) {
 
 // Run starts the server on its database, as Start did, after a Stop.
 func (s *Server) Run(ctx context.Context) error {
-	c := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync="+s.fsync,
+	c := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(s.bin, "postgres"), "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync="+s.fsync,
 		"-c", "full_page_writes="+s.fsync, "-c", "max_connections=400", "-c", "shared_buffers=128MB", "-c", "log_min_messages=fatal",
 		"-c", "autovacuum_naptime=5min", "-c", "max_wal_size=4GB")
 	log, err := os.Create(filepath.Join(s.dir, "log"))
@@ -123,13 +123,14 @@ func (s *Server) Run(ctx context.Context) error {
 	// The server goes with this process, which is told by the thread that started it: so that thread stays.
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Setpgid: true, Pdeathsig: syscall.SIGQUIT}
 	started := make(chan error, 1)
-	s.ended = make(chan error, 1)
-	go func(ended chan error) {
+	s.ended = make(chan struct{})
+	go func(ended chan struct{}) {
 		runtime.LockOSThread()
 		err := c.Start()
 		started <- err
 		if err == nil {
-			ended <- c.Wait()
+			_ = c.Wait() // it was told to end, or its log says why it did
+			close(ended)
 		}
 	}(s.ended)
 	if err := <-started; err != nil {
@@ -180,7 +181,7 @@ func (s *Server) URL(schema string) string { return s.As("owner", schema) }
 
 // As is the address of a schema for a role.
 func (s *Server) As(role, schema string) string {
-	return fmt.Sprintf("postgres://%s@/postgres?host=%s&search_path=%s", role, s.dir, schema)
+	return fmt.Sprintf("postgres://%s@/postgres?host=%s&search_path=%s&connect_timeout=300", role, s.dir, schema)
 }
 
 // Schema is the name of a schema that no other call was given.
