@@ -380,14 +380,16 @@ func testGrown(t *testing.T, a, b ssot.Shared) {
 // testGrownFollows lets a reader of one handle see everything that is written by the other.
 func testGrownFollows(t *testing.T, a, b ssot.Shared) {
 	const n = 60
-	go func() {
+	var writing sync.WaitGroup
+	writing.Go(func() {
 		for i := range n {
 			if _, err := a.Append(t.Context(), []amp.Record{Note(fmt.Sprint(i), Task(1), "")}); err != nil {
 				t.Error(err)
 				return
 			}
 		}
-	}()
+	})
+	defer writing.Wait()
 	var all []amp.Entry
 	for len(all) < n {
 		if err := b.Grown(t.Context(), uint64(len(all))); err != nil {
