@@ -34,6 +34,7 @@ func (e *RightsError) Error() string {
 // The states of an SQL error that have a meaning here.
 const (
 	uniqueViolation      = "23505"
+	divisionByZero       = "22012"
 	serialization        = "40001"
 	deadlock             = "40P01"
 	noRights             = "42501"

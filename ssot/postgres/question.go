@@ -147,8 +147,10 @@ func (w *writer) readHead(row pgx.Row) error {
 	case fold != projection.Version():
 		return errOtherFold
 	case head == have:
+		w.calm++
 		return nil
 	}
+	w.calm = 0
 	b, err := projection.DecodeBoard(state, []byte(projection.NoUsage))
 	if err != nil {
 		return &ssot.DamagedError{Path: w.name, Why: err.Error()}

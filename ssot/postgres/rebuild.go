@@ -139,6 +139,8 @@ func (w *writer) rebuild(ctx context.Context) (err error) {
 	clear(w.dirty)
 	w.before.usage = w.usage + 1 // to have it written
 	w.queueProjections(b)
+	b.Queue("UPDATE head SET everything = $1, fold = $2, state = $3 WHERE one = 1", int64(w.everything), projection.Version(),
+		[]byte(projection.Board(w.board)))
 	b.Queue("COMMIT")
 	if err := w.conn.SendBatch(ctx, b).Close(); err != nil {
 		return err

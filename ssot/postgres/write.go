@@ -23,22 +23,34 @@ const (
 
 	updateUsage = `UPDATE usage SET seq = $1, state = $2 WHERE one = 1`
 
-	updateHead = `UPDATE head SET seq = $1, hash = $2, everything = $3, fold = $4, state = $5 WHERE one = 1`
+	// updateHead fails with a division by zero unless the head is the one that the transaction was made for.
+	updateHead = `WITH moved AS (UPDATE head SET seq = $1, hash = $2, everything = $3, state = $4
+		WHERE one = 1 AND fold = $5 AND seq = $6 AND hash = $7 RETURNING 1) SELECT 1 / count(*) FROM moved`
+
+	// wantLeases fails with a division by zero unless all of the leases are held, and keeps them from being given to others.
+	wantLeases = `WITH held AS (SELECT l.until FROM lease l JOIN unnest($1::bytea[], $2::bigint[]) AS w (task_id, epoch)
+			ON l.task_id = w.task_id AND l.epoch = w.epoch ORDER BY l.task_id FOR SHARE OF l),
+		live AS (SELECT 1 FROM held WHERE until > clock_timestamp())
+		SELECT 1 / CASE WHEN count(*) = $3::bigint THEN 1 ELSE 0 END FROM live`
 
 	// statementSize is how many bytes of bodies go with one statement, far below what the protocol can carry.
 	statementSize = 32 << 20
 )
 
-// write stores what the cache holds since the transaction began, and commits: one round trip.
-func (w *writer) write(ctx context.Context) error {
-	b := &pgx.Batch{}
+// write stores what the cache holds since the transaction began, and commits: one round trip, that begins with what is in b. more, if
+// not nil, adds to it once the head is locked.
+func (w *writer) write(ctx context.Context, b *pgx.Batch, more func()) error {
+	head := w.board.Head
+	w.queueHead(b)
+	if more != nil {
+		more()
+	}
 	w.queueEntries(b)
 	w.queueProjections(b)
 	if w.notify {
 		b.Queue("SELECT pg_notify($1, '')", channel(w.schema))
 	}
 	b.Queue("COMMIT")
-	head := w.board.Head
 	w.sent = &head
 	if err := w.conn.SendBatch(ctx, b).Close(); err != nil {
 		return err
@@ -47,6 +59,11 @@ func (w *writer) write(ctx context.Context) error {
 	w.commit()
 	w.stored(head.Seq)
 	return nil
+}
+
+func (w *writer) queueHead(b *pgx.Batch) {
+	h, old := w.board.Head, w.before.board.Head
+	b.Queue(updateHead, int64(h.Seq), h.Hash[:], int64(w.everything), []byte(projection.Board(w.board)), projection.Version(), int64(old.Seq), old.Hash[:])
 }
 
 func (w *writer) queueEntries(b *pgx.Batch) {
@@ -87,7 +104,7 @@ func (w *writer) queueInsert(b *pgx.Batch, entries []amp.Entry) {
 	b.Queue(insertEntries, seqs, tasks, ats, ids, kinds, roles, actors, hashes, bodies)
 }
 
-// queueProjections writes the board and each task that changed.
+// queueProjections writes each task that changed, and the usage.
 func (w *writer) queueProjections(b *pgx.Batch) {
 	changed := make([]*amp.Task, 0, len(w.dirty))
 	for id := range w.dirty {
@@ -97,8 +114,6 @@ func (w *writer) queueProjections(b *pgx.Batch) {
 	if w.usage != w.before.usage {
 		b.Queue(updateUsage, int64(w.usage), []byte(projection.Usage(w.board)))
 	}
-	h := w.board.Head
-	b.Queue(updateHead, int64(h.Seq), h.Hash[:], int64(w.everything), projection.Version(), []byte(projection.Board(w.board)))
 }
 
 // taskBatch is how many tasks go with one statement.

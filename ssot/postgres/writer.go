@@ -28,6 +28,8 @@ type writer struct {
 
 	conn *pgx.Conn
 	*cache
+	// calm counts the transactions since another writer was last noticed.
+	calm int
 	// sent is the head of a transaction whose COMMIT was sent and not answered.
 	sent *amp.Head
 	// failed is why nothing is acknowledged any more.
@@ -197,5 +199,5 @@ func (w *writer) transaction(ctx context.Context, ask *question, f func() error)
 		_, err := w.conn.Exec(ctx, "ROLLBACK")
 		return err
 	}
-	return w.write(ctx)
+	return w.write(ctx, &pgx.Batch{}, nil)
 }

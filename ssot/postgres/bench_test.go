@@ -1,0 +1,207 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+	"arbiter/ssot/group"
+	"arbiter/ssot/postgres/pgtest"
+	"arbiter/ssot/projection"
+	"arbiter/ssot/ssottest"
+)
+
+// benchText is what a chatty fact carries: about 2 KB.
+var benchText = strings.Repeat("what was said about it, ", 80)
+
+// benchBodies are encoded once: making them is the producers' work.
+var benchBodies = func() (all [64]amp.Record) {
+	for i := range all {
+		all[i] = ssottest.Note("note", ssottest.Task(1+i), benchText)
+	}
+	return all
+}()
+
+func benchRecord(n int64) amp.Record {
+	r := benchBodies[n%64]
+	r.ID = "note-" + string(r.TaskID) + "-" + strconv.FormatInt(1_770_000_000_000+n, 10)
+	return r
+}
+
+// unordered is a group commit as fast as PostgreSQL takes it: entries with numbers of a sequence, which have no order that a reader
+// could follow, no chain and no fold, and a row of each task; one statement after the other in one round trip.
+type unordered struct {
+	conn  *pgx.Conn
+	queue *group.Queue
+	ended chan struct{}
+}
+
+const looseTables = `CREATE TABLE IF NOT EXISTS loose (seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task BIGINT NOT NULL,
+	at BIGINT NOT NULL, id BYTEA NOT NULL UNIQUE, kind TEXT NOT NULL, role BYTEA NOT NULL, actor BYTEA NOT NULL, body BYTEA NOT NULL);
+	CREATE INDEX IF NOT EXISTS loose_task ON loose (task, seq);
+	CREATE TABLE IF NOT EXISTS loose_task_row (task BIGINT PRIMARY KEY, state BYTEA NOT NULL) WITH (fillfactor = 50)`
+
+func openUnordered(b *testing.B, s *pgtest.Server, state []byte) *unordered {
+	b.Helper()
+	u := &unordered{conn: conn(b, s.URL("public")), queue: group.NewQueue(), ended: make(chan struct{})}
+	go func() {
+		defer close(u.ended)
+		u.queue.Serve(func(batch []*group.Request) error { return u.store(batch, state) }, nil)
+	}()
+	return u
+}
+
+func (u *unordered) store(batch []*group.Request, state []byte) error {
+	var tasks, ats, keys []int64
+	var kinds []string
+	var ids, roles, actors, bodies, states [][]byte
+	for _, r := range batch {
+		for i := range r.Records {
+			e := &r.Records[i]
+			task, _ := strconv.ParseInt(string(e.TaskID[7:]), 10, 64)
+			tasks, ats, kinds = append(tasks, task), append(ats, e.At.UnixMilli()), append(kinds, string(e.Kind))
+			ids, roles, actors = append(ids, []byte(e.ID)), append(roles, []byte(e.Role)), append(actors, []byte(e.Actor))
+			bodies = append(bodies, e.Body)
+			if !slices.Contains(keys, task) {
+				keys, states = append(keys, task), append(states, state)
+			}
+		}
+		r.Out = make([]ssot.Appended, len(r.Records))
+	}
+	slices.Sort(keys) // several writers lock them in one order
+	q := &pgx.Batch{}
+	q.Queue("BEGIN")
+	q.Queue(`INSERT INTO loose (task, at, id, kind, role, actor, body)
+		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::text[], $5::bytea[], $6::bytea[], $7::bytea[])`,
+		tasks, ats, ids, kinds, roles, actors, bodies)
+	q.Queue(`INSERT INTO loose_task_row (task, state) SELECT * FROM unnest($1::bigint[], $2::bytea[])
+		ON CONFLICT (task) DO UPDATE SET state = excluded.state`, keys, states)
+	q.Queue("COMMIT")
+	return u.conn.SendBatch(context.Background(), q).Close()
+}
+
+func (u *unordered) close() {
+	u.queue.Close()
+	<-u.ended
+}
+
+// rate is how many calls of f per second n producers make in a slice of time; each is told its number.
+func rate(n int, slice time.Duration, f func(producer int)) float64 {
+	var count atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	for p := range n {
+		wg.Go(func() {
+			for time.Since(start) < slice {
+				f(p)
+				count.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return float64(count.Load()) / time.Since(start).Seconds()
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// BenchmarkAppend compares appends with a group commit without order, chain and fold, interleaved, on a server that syncs, with 64
+// producers. The gates: 0.75 with one coordinator, 0.35 with four.
+func BenchmarkAppend(b *testing.B) {
+	s := syncing(b)
+	open4 := func() (logs [4]*Log) {
+		for i := range logs {
+			logs[i] = open(b, Options{URL: s.URL("ours")})
+		}
+		return logs
+	}
+	logs := open4()
+	for i := range benchBodies {
+		put(b, logs[0], ssottest.Submit(fmt.Sprint("s", i), ssottest.Task(1+i)))
+	}
+	board, err := logs[0].Board(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	run(b, conn(b, s.URL("public")), looseTables)
+	loose := openUnordered(b, s, []byte(projection.Task(board.Tasks[ssottest.Task(1)])))
+	defer loose.close()
+	var n atomic.Int64
+	const producers, slice = 64, 500 * time.Millisecond
+	ours := func(k int) float64 {
+		return rate(producers, slice, func(p int) {
+			// A task is written by one coordinator, as that has its lease.
+			out, err := logs[p%k].Append(b.Context(), []amp.Record{benchRecord(n.Add(1)*64 + int64(p))})
+			if err != nil || !out[0].Fresh {
+				b.Errorf("%+v, %v", out, err)
+			}
+		})
+	}
+	var one, four, ones, fours, base []float64
+	for b.Loop() {
+		raw := rate(producers, slice, func(int) {
+			if err := loose.queue.Do(b.Context(), &group.Request{Records: []amp.Record{benchRecord(n.Add(1))}}); err != nil {
+				b.Error(err)
+			}
+		})
+		x, y := ours(1), ours(4)
+		one, four, ones, fours, base = append(one, x/raw), append(four, y/raw), append(ones, x), append(fours, y), append(base, raw)
+	}
+	b.ReportMetric(median(one), "x_unordered/1_coordinator")
+	b.ReportMetric(median(four), "x_unordered/4_coordinators")
+	b.ReportMetric(median(ones), "entries/s/1")
+	b.ReportMetric(median(fours), "entries/s/4")
+	b.ReportMetric(median(base), "entries/s/unordered")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkTask is the rate of whole tasks of four durable messages, each waited for and judged under a lease, 64 in flight, on a server
+// that syncs. Leases are taken for 50 tasks at once. bench/river does the equivalent with River.
+func BenchmarkTask(b *testing.B) {
+	s := syncing(b)
+	log := open(b, Options{URL: s.URL("ours")})
+	var rates []float64
+	var n atomic.Int64
+	for b.Loop() {
+		var queues [64][]ssot.Lease
+		rates = append(rates, rate(len(queues), 2*time.Second, func(p int) {
+			if len(queues[p]) == 0 {
+				tasks := make([]amp.TaskID, 50)
+				for i := range tasks {
+					tasks[i] = amp.TaskID(fmt.Sprintf("T-2026-%06d", n.Add(1)))
+				}
+				held, err := log.Take(b.Context(), "bench", time.Hour, len(tasks), tasks)
+				if err != nil || len(held) != len(tasks) {
+					b.Errorf("%v, %v", held, err)
+					return
+				}
+				queues[p] = held
+			}
+			held := queues[p][0]
+			queues[p] = queues[p][1:]
+			j := ssot.Judged{Epochs: map[amp.TaskID]uint64{held.Task: held.Epoch}}
+			for step := range 4 {
+				out, err := log.AppendJudged(b.Context(), j, []amp.Record{ssottest.Note(fmt.Sprint(held.Task, "-", step), held.Task, benchText)})
+				if err != nil || !out[0].Fresh {
+					b.Errorf("%+v, %v", out, err)
+					return
+				}
+				j.Seq = out[0].Entry.Seq
+			}
+		}))
+	}
+	b.ReportMetric(median(rates), "tasks/s")
+	b.ReportMetric(0, "ns/op")
+}
