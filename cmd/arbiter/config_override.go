@@ -25,6 +25,9 @@ func overrideEnv(c *config, env []string) error {
 		if !ok || value == "" || !slices.Contains(envSections, section) {
 			continue
 		}
+		if section == "store" && !slices.Contains(storeKeys, key) {
+			continue // much begins with ARBITER_STORE_
+		}
 		if err := override(c, section+"."+key, value, "the variable "+name); err != nil {
 			return err
 		}

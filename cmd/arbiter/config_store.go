@@ -55,6 +55,9 @@ func (a *app) loadStore() (storeConfig, error) {
 	return c.Store, nil
 }
 
+// storeKeys are the keys that variables may set.
+var storeKeys = []string{"url", "password_env", "password_file"}
+
 // isDatabase reports whether a store is named by the address of a database, and not by a folder.
 func isDatabase(where string) bool {
 	return strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://")

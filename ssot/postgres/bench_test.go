@@ -168,7 +168,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // BenchmarkTask is the rate of whole tasks of four durable messages, each waited for and judged under a lease, 64 in flight, on a server
-// that syncs. Leases are taken for 50 tasks at once. bench/river does the equivalent with River.
+// that syncs. Leases are taken for 50 tasks at once.
 func BenchmarkTask(b *testing.B) {
 	s := syncing(b)
 	log := open(b, Options{URL: s.URL("ours")})
