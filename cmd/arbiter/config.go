@@ -25,6 +25,8 @@ type config struct {
 	Sandbox  sandboxConfig  `toml:"sandbox"`
 	Policy   policyConfig   `toml:"policy"`
 	Budget   budgetConfig   `toml:"budget"`
+	// Notify is where people are told what waits.
+	Notify notifyConfig `toml:"notify"`
 	// Prices are what a million tokens of a model cost in US dollars, by the model's name; one that ends in * is a beginning.
 	Prices map[string]priceConfig `toml:"prices"`
 	// Permissions answer what agents ask, in their order, before the admin is asked.
@@ -251,6 +253,7 @@ func (c *config) validate() error {
 		}
 	}
 	c.Planning.validate(c.Agents, bad)
+	c.Notify.validate(bad)
 	c.Observe.validate(bad)
 	c.Events.validate(bad)
 	p := c.Policy

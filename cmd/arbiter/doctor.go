@@ -43,6 +43,12 @@ func newDoctor(a *app) *cobra.Command {
 					return err
 				}
 				all = append(all, tried...)
+				if len(args) == 0 {
+					if tried, err = a.tryNotify(c.Context()); err != nil {
+						return err
+					}
+					all = append(all, tried...)
+				}
 			}
 			failed := false
 			for _, f := range all {
@@ -165,6 +171,7 @@ func (a *app) examineConfig(ctx context.Context) []finding {
 	if c.Roles.Executor != "" && c.Roles.Reviewer != "" && x.vendor() != "" && x.vendor() == v.vendor() {
 		all = append(all, finding{"reviewer", "warn", "executor and reviewer are both of vendor " + x.vendor(), "Configure a reviewer of another vendor."})
 	}
+	all = append(all, c.Notify.examineNotify(filepath.Dir(file), file)...)
 	if len(c.Repo.Checks) == 0 {
 		all = append(all, finding{"local CI", "warn", "no checks are configured for every repository", "arbiter init --repo DIR suggests them for one."})
 	}

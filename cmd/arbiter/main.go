@@ -109,7 +109,7 @@ func newRoot(a *app) *cobra.Command {
 	)
 	part(root, "Coordinator:", newStatus(a), newUp(a), newDown(a), newServe(a), newStopAll(a), newThaw(a), newToken(a), newInit(a), newDoctor(a), newDemo(a))
 	part(root, "Journal and protocol:", newJournal(a), newMirror(a), newWhy(a), newMessage(a), newEvents(a), newValidate(a), newParse(a), newSchema(a), newMCP(a))
-	root.AddCommand(newDemoAgent(a))
+	root.AddCommand(newNotify(a), newDemoAgent(a))
 	a.completeTasks(root)
 	return root
 }

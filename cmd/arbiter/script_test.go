@@ -60,6 +60,7 @@ func scripts(dir string) testscript.Params {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"bot":     bot,
 			"till":    till,
 			"field":   field,
 			"code":    code,
@@ -94,6 +95,7 @@ func setup(e *testscript.Env) error {
 	} {
 		e.Setenv(k, v)
 	}
+	e.Values[telegramKey{}] = &telegramRig{}
 	e.Defer(func() {
 		a := &app{stderr: io.Discard, stdout: io.Discard}
 		for _, dir := range []string{home, filepath.Join(e.WorkDir, "other"), filepath.Join(e.WorkDir, longHome)} {

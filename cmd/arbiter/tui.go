@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -113,18 +112,8 @@ func (t tuiConfig) signs() string {
 func (t tuiConfig) alerts() (a tui.Alerts, err error) {
 	a.Off = t.Notify != nil && !*t.Notify
 	a.Silent = t.Bell != nil && !*t.Bell
-	if t.Quiet == "" {
-		return a, nil
-	}
-	from, to, ok := strings.Cut(t.Quiet, "-")
-	start, err1 := time.Parse("15:04", strings.TrimSpace(from))
-	end, err2 := time.Parse("15:04", strings.TrimSpace(to))
-	if !ok || err1 != nil || err2 != nil {
-		return a, fmt.Errorf("%q are no hours; write them as \"22:00-07:00\"", t.Quiet)
-	}
-	midnight := start.Truncate(24 * time.Hour)
-	a.From, a.To = start.Sub(midnight), end.Sub(midnight)
-	return a, nil
+	a.From, a.To, err = quietHours(t.Quiet)
+	return a, err
 }
 
 // exportFolder is where exports of the screens go: the configured folder, that of documents, or the home directory. The current
