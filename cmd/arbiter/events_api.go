@@ -323,7 +323,7 @@ func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []s
 		}
 	}
 	cancel()
-	<-followed
+	_ = <-followed // it ended since the stream did
 }
 
 // refuse answers that a stream cannot begin.
