@@ -54,10 +54,21 @@ func (t *termer) words(s string) {
 	prev, space := rune(0), true
 	t.pairs.end()
 	for i := 0; i < len(s); {
-		r, size := rune(s[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
+		// Nearly all there is: ASCII that begins no word, since it is none or goes on with one.
+		if c := s[i]; c < utf8.RuneSelf && prev < utf8.RuneSelf {
+			switch k := classes[c]; {
+			case k == noWord:
+				space = space || c == ' '
+				prev = rune(c)
+				i++
+				continue
+			case k != upperCase && classes[prev] != noWord:
+				prev = rune(c)
+				i++
+				continue
+			}
 		}
+		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case startsWord(prev, r, s[i+size:]):
 			t.buf, _ = appendTerm(t.buf[:0], s[i:])
@@ -72,10 +83,44 @@ func (t *termer) words(s string) {
 	}
 }
 
+// The classes of ASCII characters.
+const (
+	noWord = iota
+	lowerCase
+	upperCase
+	digit
+)
+
+var classes = func() (all [utf8.RuneSelf]uint8) {
+	for c := range all {
+		switch {
+		case 'a' <= c && c <= 'z':
+			all[c] = lowerCase
+		case 'A' <= c && c <= 'Z':
+			all[c] = upperCase
+		case '0' <= c && c <= '9':
+			all[c] = digit
+		}
+	}
+	return all
+}()
+
 // appendTerm appends the term of the word that s begins with, and returns how many bytes of s the word has, as far as it counts.
 func appendTerm(dst []byte, s string) ([]byte, int) {
 	n := 0
-	for i, r := range s {
+	for ; n < len(s) && n < maxTerm; n++ { // ASCII, of which one character is one byte
+		c := s[n]
+		if c >= utf8.RuneSelf || classes[c] == noWord {
+			break
+		}
+		if classes[c] == upperCase {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	ascii := n
+	for at, r := range s[ascii:] {
+		i := ascii + at
 		switch {
 		case i == 0 && !joins(r):
 			return utf8.AppendRune(dst, foldCase(r)), utf8.RuneLen(r)

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"runtime"
-	"sync"
 
 	"arbiter/amp"
 )
@@ -25,15 +23,13 @@ type exportLine struct {
 	whole bool  // the entry has its hash
 }
 
-// exportBlock is a run of lines; they are read when done is closed.
+// exportBlock is a run of lines.
 type exportBlock struct {
 	lines []exportLine
 	err   error // what ended the reading behind them
-	done  chan struct{}
 }
 
 func (b *exportBlock) read() {
-	defer close(b.done)
 	for i := range b.lines {
 		l := &b.lines[i]
 		if bytes.HasPrefix(l.text, endMark) {
@@ -45,61 +41,18 @@ func (b *exportBlock) read() {
 	}
 }
 
-// exportLines calls f with the lines of an export in order, which as many workers as there are processors have read meanwhile: reading
-// JSON is what most of the time is spent with. An error of f ends it.
+// exportLines calls f with the lines of an export in order, which several workers have read: reading JSON is what most of the time is
+// spent with. An error of f ends it.
 func exportLines(ctx context.Context, r io.Reader, f func(*exportLine) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	workers := min(runtime.GOMAXPROCS(0), 4)
-	order, work := make(chan *exportBlock, workers), make(chan *exportBlock)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	wg.Go(func() {
-		defer close(order)
-		defer close(work)
-		splitExport(r, func(b *exportBlock) bool {
-			for _, to := range []chan *exportBlock{order, work} {
-				select {
-				case to <- b:
-				case <-ctx.Done():
-					return false
-				}
-			}
-			return true
-		})
-	})
-	for range workers {
-		wg.Go(func() {
-			for b := range work {
-				b.read()
-			}
-		})
-	}
-	for b := range order {
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		for i := range b.lines {
-			if err := f(&b.lines[i]); err != nil {
-				return err
-			}
-		}
-		if b.err != nil {
-			return b.err
-		}
-	}
-	return ctx.Err()
-}
-
-// splitExport hands on blocks of lines until put says no.
-func splitExport(r io.Reader, put func(*exportBlock) bool) {
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 1<<16), maxLine)
 	in.Split(wholeLines)
-	for more := true; more; {
-		b := &exportBlock{done: make(chan struct{})}
+	more := true
+	return InOrder(ctx, func() (*exportBlock, bool) {
+		if !more {
+			return nil, false
+		}
+		b := &exportBlock{}
 		for size := 0; size < blockSize && len(b.lines) < blockLines; {
 			if more = in.Scan(); !more {
 				b.err = in.Err()
@@ -108,10 +61,15 @@ func splitExport(r io.Reader, put func(*exportBlock) bool) {
 			b.lines = append(b.lines, exportLine{text: bytes.Clone(in.Bytes())})
 			size += len(in.Bytes())
 		}
-		if !put(b) {
-			return
+		return b, true
+	}, (*exportBlock).read, func(b *exportBlock) error {
+		for i := range b.lines {
+			if err := f(&b.lines[i]); err != nil {
+				return err
+			}
 		}
-	}
+		return b.err
+	})
 }
 
 // wholeLines splits at line ends. What is behind the last one is a line that was cut off, and is handed on as one.

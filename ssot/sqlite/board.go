@@ -73,6 +73,28 @@ func (f *file) boardRow(ctx context.Context, q querier) (*amp.Board, error) {
 	return board, nil
 }
 
+// stateBlock is how many tasks one worker decodes at once.
+const stateBlock = 64
+
+// stateRows are projected tasks on their way to be decoded.
+type stateRows struct {
+	ids    []string
+	states [][]byte
+	tasks  []*amp.Task
+	err    error
+}
+
+func (s *stateRows) decode() {
+	for i := range s.states {
+		t, err := projection.DecodeTask(s.states[i])
+		if err != nil {
+			s.err = fmt.Errorf("task %s: %w", s.ids[i], err)
+			return
+		}
+		s.tasks = append(s.tasks, t)
+	}
+}
+
 // eachTask reads the projected tasks by their key, which is the order of their first entries.
 func (f *file) eachTask(ctx context.Context, q querier, each func(*amp.Task)) (err error) {
 	rows, err := q.QueryContext(ctx, "SELECT task_id, state FROM task ORDER BY key")
@@ -80,19 +102,27 @@ func (f *file) eachTask(ctx context.Context, q querier, each func(*amp.Task)) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var id string
-		var state []byte
-		if err := rows.Scan(&id, &state); err != nil {
-			return err
+	var bad error // of the reading, not of what was read
+	err = ssot.InOrder(ctx, func() (*stateRows, bool) {
+		b := &stateRows{}
+		for len(b.ids) < stateBlock && bad == nil && rows.Next() {
+			var id string
+			var state []byte
+			if bad = rows.Scan(&id, &state); bad == nil {
+				b.ids, b.states = append(b.ids, id), append(b.states, state)
+			}
 		}
-		t, err := projection.DecodeTask(state)
-		if err != nil {
-			return &DamagedError{Path: f.path, Why: fmt.Sprintf("task %s: %v", id, err)}
+		return b, len(b.ids) > 0
+	}, (*stateRows).decode, func(b *stateRows) error {
+		for _, t := range b.tasks {
+			each(t)
 		}
-		each(t)
+		return b.err
+	})
+	if err != nil && ctx.Err() == nil {
+		return &DamagedError{Path: f.path, Why: err.Error()}
 	}
-	return rows.Err()
+	return errors.Join(err, bad, rows.Err())
 }
 
 func (l *Log) catch(ctx context.Context, b *amp.Board) error {

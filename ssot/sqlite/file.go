@@ -41,9 +41,12 @@ func dsn(path string, params string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: params}).String()
 }
 
+// walLimit is to how many bytes the write-ahead log is cut when it begins anew, after a reader that took long let it grow.
+const walLimit = 64 << 20
+
 const (
 	writerParams = "_txlock=immediate&_busy_timeout=5000&_pragma=page_size(8192)&_pragma=wal_autocheckpoint(1000)" +
-		"&_journal_mode=WAL&_synchronous=FULL&_foreign_keys=on"
+		"&_pragma=journal_size_limit(67108864)&_journal_mode=WAL&_synchronous=FULL&_foreign_keys=on"
 	readerParams = "mode=ro&_busy_timeout=2000&_query_only=1"
 	readers      = 4
 )
@@ -259,6 +262,7 @@ func (f *file) schema(ctx context.Context, db *sql.DB) (have, know int64, err er
 func checkPragmas(ctx context.Context, c *sql.Conn) error {
 	for _, p := range []struct{ name, want string }{
 		{"page_size", strconv.Itoa(pageSize)}, {"journal_mode", "wal"}, {"synchronous", "2"}, {"wal_autocheckpoint", "1000"},
+		{"journal_size_limit", strconv.Itoa(walLimit)},
 	} {
 		var got string
 		if err := c.QueryRowContext(ctx, "PRAGMA "+p.name).Scan(&got); err != nil {

@@ -43,7 +43,7 @@ type Log struct {
 }
 
 // Open opens the journal of a data directory for writing, and makes directory and journal when there are none. It checks the
-// chain of the last 1,000 entries; [Log.Verify] checks all of it. The errors to tell apart are *[HeldError], *[DamagedError],
+// chain of the last 256 entries; [Log.Verify] checks all of it. The errors to tell apart are *[HeldError], *[DamagedError],
 // *[NewerError] and *[NetworkError]. The caller closes the log.
 func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 	dir, err = filepath.Abs(dir)

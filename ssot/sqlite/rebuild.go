@@ -108,7 +108,7 @@ func (w *writer) fold(e amp.Entry) error {
 }
 
 // tailLen is how many entries an open checks.
-const tailLen = 1000
+const tailLen = 256
 
 // checkTail verifies the chain of the last entries and returns the head.
 func (f *file) checkTail(ctx context.Context, c *sql.Conn) (head amp.Head, err error) {

@@ -32,6 +32,9 @@ func newSample() *sample {
 	return s
 }
 
+// task is the one that a fact is about.
+func (s *sample) task(n int) amp.TaskID { return ssottest.Task(1 + (n/6400*64+n%64)%s.tasks) }
+
 func (s *sample) record(n int) amp.Record {
 	r := rand.New(rand.NewPCG(uint64(n), 7))
 	zipf := rand.NewZipf(r, 1.1, 4, uint64(len(s.words)-1))
@@ -53,7 +56,7 @@ func (s *sample) record(n int) amp.Record {
 		return b.String()
 	}
 	file := func() string { return fmt.Sprintf("internal/%s/%s.go", s.words[r.IntN(40)], s.words[r.IntN(2000)]) }
-	task := ssottest.Task(1 + (n/6400*64+n%64)%s.tasks)
+	task := s.task(n)
 	at := ssottest.Start.Add(time.Duration(n) * 8 * time.Second)
 	id := "e" + strconv.Itoa(n)
 	var f amp.Record
