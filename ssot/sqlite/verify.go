@@ -163,17 +163,15 @@ func (v *verifier) read(ctx context.Context, q querier, after uint64, limit int)
 		r.err = err
 		return r
 	}
+	defer func() { r.err = errors.Join(r.err, rows.Close()) }()
 	for rows.Next() {
 		var e keyedEntry
-		if e.Entry, err = scanEntry(withKey{rows, &e.key}); err != nil {
-			break
+		if e.Entry, r.err = scanEntry(withKey{rows, &e.key}); r.err != nil {
+			return r
 		}
 		r.rows = append(r.rows, e)
 	}
-	if err == nil {
-		err = rows.Err()
-	}
-	r.err = errors.Join(err, rows.Close())
+	r.err = rows.Err()
 	return r
 }
 
