@@ -323,7 +323,9 @@ func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []s
 		}
 	}
 	cancel()
-	_ = <-followed // it ended since the stream did
+	if err := <-followed; err != nil { // it ended since the stream did
+		d.logger.Debug("a stream of events ended", "err", err)
+	}
 }
 
 // refuse answers that a stream cannot begin.

@@ -129,14 +129,15 @@ func mcpServer(role amp.Role, tools []string, take taker) (*mcp.Server, error) {
 // toolTrouble is an error as a model reads it.
 func toolTrouble(err error) string {
 	e := explain(err)
-	text := e.What
+	var text strings.Builder
+	text.WriteString(e.What)
 	for _, p := range e.Problems {
-		text += "\n" + p.String()
+		text.WriteString("\n" + p.String())
 	}
 	if e.Next != "" {
-		text += "\nNext: " + e.Next
+		text.WriteString("\nNext: " + e.Next)
 	}
-	return text
+	return text.String()
 }
 
 func toolAnswer(refused bool, text string) *mcp.CallToolResult {

@@ -259,7 +259,7 @@ func (p *proxy) probe() {
 	conn, err := p.reach(p.ctx, "tcp", net.JoinHostPort(p.target.Hostname(), port))
 	switch {
 	case err == nil:
-		conn.Close()
+		_ = conn.Close() // it was opened to see that it opens
 	case p.lost.Load() != 0:
 		p.tell(0, lostFor)
 	}

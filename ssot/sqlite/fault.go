@@ -15,10 +15,11 @@ import (
 	"arbiter/ssot"
 )
 
-// The errors that every durable store has.
 type (
+	// DamagedError is the error of every durable store that says so.
 	DamagedError = ssot.DamagedError
-	NewerError   = ssot.NewerError
+	// NewerError is the error of every durable store that a newer version wrote.
+	NewerError = ssot.NewerError
 )
 
 // ErrReadOnly says that the log was opened for reading.

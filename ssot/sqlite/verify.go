@@ -14,10 +14,11 @@ import (
 	"arbiter/ssot"
 )
 
-// The forms of a report, the same for every store.
 type (
+	// Problem is one thing that is wrong, in the form of every store.
 	Problem = ssot.Problem
-	Report  = ssot.Report
+	// Report is what a verification found, in the form of every store.
+	Report = ssot.Report
 )
 
 // Verify reads the whole journal: every hash is computed again, every body is decoded and folded, both indexes are compared with
