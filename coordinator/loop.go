@@ -244,7 +244,7 @@ func (c *Coordinator) fold(e amp.Entry) error {
 		return err
 	}
 	c.answered(&e)
-	if e.TaskID == "" || stopped != (c.board.Stopped != nil) {
+	if e.TaskID == "" && e.Kind != amp.KindBus || stopped != (c.board.Stopped != nil) {
 		c.markAll()
 	}
 	if e.TaskID != "" {

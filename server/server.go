@@ -96,22 +96,27 @@ func New(cfg Config) *Server {
 // Serve answers on l until ctx ends, then lets requests under way finish for up to five seconds, ends streams at once, and
 // closes l. It returns nil after an orderly end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	return serveHTTP(ctx, l, s.handler, s.cfg.Logger, "the client API")
+}
+
+// serveHTTP serves what as [Server.Serve] says.
+func serveHTTP(ctx context.Context, l net.Listener, handler func(streams context.Context) http.Handler, logger *slog.Logger, what string) error {
 	streams, stop := context.WithCancel(ctx)
 	defer stop()
 	h := &http.Server{
-		Handler:           s.handler(streams),
+		Handler:           handler(streams),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       requestTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ConnContext:       withPeer,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1) // one send, so that the goroutine ends whether or not it is received
 	go func() { served <- h.Serve(l) }()
 	select {
 	case err := <-served:
-		return fmt.Errorf("serve the client API: %w", err)
+		return fmt.Errorf("serve %s: %w", what, err)
 	case <-ctx.Done():
 	}
 	stop()
@@ -125,7 +130,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, got)
 	}
 	if err != nil {
-		return fmt.Errorf("stop the client API: %w", err)
+		return fmt.Errorf("stop %s: %w", what, err)
 	}
 	return nil
 }

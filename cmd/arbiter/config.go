@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"arbiter/amp"
+	"arbiter/providers/bus"
 	"arbiter/tui/theme"
 )
 
@@ -36,6 +37,8 @@ type config struct {
 	Team        teamConfig         `toml:"team"`
 	TUI         tuiConfig          `toml:"tui"`
 	Listen      listenConfig       `toml:"listen"`
+	Bus         busConfig          `toml:"bus"`
+	onBus       *bus.Bus           // once it is made
 	Mirror      mirrorConfig       `toml:"mirror"`
 	Observe     observeConfig      `toml:"observe"`
 	Events      eventsConfig       `toml:"events"`
@@ -44,7 +47,8 @@ type config struct {
 // agentConfig is one agent.
 type agentConfig struct {
 	// Kind is "codex", "claude" or "gemini", the vendor's program, "acp", a program that speaks the Agent Client Protocol, "command", any
-	// program that Arbiter runs, "api", a model that it asks over HTTP, or "external", one that takes part through arbiter message.
+	// program that Arbiter runs, "api", a model that it asks over HTTP, "bus", one on the AgentMessage
+	// bus, or "external", one that takes part through arbiter message.
 	Kind string `toml:"kind"`
 	// Program is where the vendor's program is, empty for PATH, or which program speaks ACP; Mode is codex's, "app-server" or "exec".
 	Program string   `toml:"program"`
@@ -93,6 +97,9 @@ type agentConfig struct {
 	MaxTokens     int    `toml:"max_tokens"`
 	// Fallback names agents that take over while this one is at a limit: no key, nothing left, too many requests.
 	Fallback []string `toml:"fallback"`
+	// AgentID is the id of an agent on the bus; Bearer, when it is not empty, is the name on the token that alone may register it.
+	AgentID string `toml:"agent_id"`
+	Bearer  string `toml:"bearer"`
 }
 
 type rolesConfig struct {
@@ -298,6 +305,7 @@ func (c *config) validate() error {
 	c.TUI.validate(bad)
 	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
+	c.validateBus(bad)
 	c.Store.validate(bad)
 	c.Team.validate(bad)
 	return errors.Join(errs...)
@@ -320,12 +328,13 @@ func (g agentConfig) validate(name string, bad func(string, ...any)) {
 		g.validateProgram(key, bad)
 	case "api":
 		g.validateAPI(key, bad)
+	case "bus":
 	case "external":
 		if len(g.Argv) > 0 || len(g.Env) > 0 || len(g.Pass) > 0 || g.Acks != "" {
 			bad("%s: an external agent is not run by Arbiter; argv, env, pass and acks have no meaning", key)
 		}
 	default:
-		bad("%s.kind is %q, want \"codex\", \"claude\", \"gemini\", \"acp\", \"command\", \"api\" or \"external\"", key, g.Kind)
+		bad("%s.kind is %q, want \"codex\", \"claude\", \"gemini\", \"acp\", \"command\", \"api\", \"bus\" or \"external\"", key, g.Kind)
 	}
 	switch {
 	case g.Kind == "command" && (g.Model != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0):

@@ -29,7 +29,9 @@ type sandboxConfig struct {
 const diskQuota = 20_000_000_000
 
 // runsProgram reports whether Arbiter starts a program for the agent.
-func (g agentConfig) runsProgram() bool { return g.Kind != "api" && g.Kind != "external" }
+func (g agentConfig) runsProgram() bool {
+	return g.Kind != "api" && g.Kind != "external" && g.Kind != "bus"
+}
 
 // validateSandbox reports every problem of what holds programs.
 func (c *config) validateSandbox(bad func(string, ...any)) {

@@ -188,6 +188,9 @@ func examineAgent(name string, g agentConfig, configDir string) finding {
 	if g.Kind == "external" {
 		return finding{"agent " + name, "ok", "takes part through arbiter message", ""}
 	}
+	if g.Kind == "bus" {
+		return examineBusAgent(name, g)
+	}
 	if g.Kind == "api" {
 		return examineModel(name, g, configDir)
 	}

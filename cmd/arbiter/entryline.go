@@ -46,6 +46,7 @@ func entryLine(e *amp.Entry) string {
 		if b, err := amp.DecodeBody[amp.Access](e); err == nil && b.Token != "" {
 			return fmt.Sprintf("%s %s: %s as %s%s", b.Event, b.Token, b.Name, b.Role, until(b.Expires))
 		}
+		return bodyLine(e, busLine)
 	}
 	return fmt.Sprintf("%d bytes", len(e.Body))
 }

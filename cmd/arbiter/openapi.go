@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"arbiter/coordinator"
@@ -18,6 +19,7 @@ type outside struct {
 	events  *eventsDoor
 	tracer  *tracer
 	coord   *coordinator.Coordinator
+	bus     *busHub
 }
 
 func newOutside(home string, logger *slog.Logger) *outside {
@@ -61,5 +63,5 @@ func furtherRoutes(o *outside) []server.Route {
 	if o == nil {
 		o = &outside{}
 	}
-	return append([]server.Route{o.metrics.route()}, o.events.routes()...)
+	return slices.Concat([]server.Route{o.metrics.route()}, o.events.routes(), o.bus.routes())
 }

@@ -40,25 +40,30 @@ func TestDocs_openapi(t *testing.T) {
 // docBlock finds the blocks of a document that are run, and those that say what they print.
 var docBlock = regexp.MustCompile("(?ms)^```(sh|text)\n(.*?)^```$")
 
-// The walks of docs/api.md and docs/events.md are what happens.
+// The walks of docs/api.md, docs/events.md and docs/bus.md are what happens.
 func TestDocs_walks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed: the walks of docs/api.md and docs/events.md were not run")
+		t.Skip("curl is not installed: the walks of docs/api.md, docs/events.md and docs/bus.md were not run")
 	}
-	for _, name := range []string{"api", "events"} {
-		t.Run(name, func(t *testing.T) { walk(t, name) })
+	api := "agents '[listen]' 'tcp = \"127.0.0.1:0\"'\nexec arbiter up\nexec arbiter status --json\nfield ADDR coordinator.listen\nenv URL=http://$ADDR\n"
+	for name, before := range map[string]string{
+		"api": api, "events": api,
+		"bus": "agents '[bus]' 'listen = \"127.0.0.1:0\"'\nexec arbiter up\nexec arbiter bus agents --json\nfield ADDR listen\nenv BUS=http://$ADDR\n",
+	} {
+		t.Run(name, func(t *testing.T) { walk(t, name, before) })
 	}
 }
 
 // walk runs the blocks of a document.
-func walk(t *testing.T, name string) {
+func walk(t *testing.T, name, before string) {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/" + name + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var script, files strings.Builder
-	script.WriteString("agents '[listen]' 'tcp = \"127.0.0.1:0\"'\nexec arbiter up\nexec arbiter status --json\nfield ADDR coordinator.listen\nenv URL=http://$ADDR\n")
+	script.WriteString(before)
 	walks := 0
 	for _, m := range docBlock.FindAllStringSubmatch(string(text), -1) {
 		if m[1] == "sh" {

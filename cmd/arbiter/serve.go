@@ -71,21 +71,24 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	if err != nil {
 		return err
 	}
+	if out.bus, err = cfg.newBus(ctx, home, filepath.Dir(file), log, logger); err != nil {
+		return err
+	}
 	coord, err := assemble(ctx, home, cfg, filepath.Dir(file), log, owner, logger, mirror, out.metrics.stored)
 	if err != nil {
-		return err
+		return errors.Join(err, out.bus.close())
 	}
 	keeper, err := newKeeper(home, owner, cfg, filepath.Dir(file), coord, logger)
 	if err != nil {
-		return err
+		return errors.Join(err, out.bus.close())
 	}
 	l, err := server.Listen(home)
 	if err != nil {
-		return err
+		return errors.Join(err, out.bus.close())
 	}
 	tcp, hosts, err := cfg.Listen.open(ctx, filepath.Dir(file))
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(err, l.Close(), out.bus.close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +97,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		address = tcp.Addr().String()
 	}
 	if err := out.join(ctx, home, cfg, filepath.Dir(file), coord, log); err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(err, l.Close(), out.bus.close())
 	}
 	api := server.New(server.Config{
 		Listen: address, Version: version(),
@@ -113,6 +116,10 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	}
 	g.Go(func() error { audit.Run(ctx, home, follower(coord), logger); return nil })
 	g.Go(func() error { keeper.run(ctx); return nil })
+	if out.bus != nil {
+		out.bus.coord = coord
+		g.Go(func() error { return out.bus.run(ctx) })
+	}
 	if mirror != nil {
 		out.metrics.state.follow("github", mirrorPosition(mirror.State))
 		g.Go(func() error { mirror.Run(ctx); return nil })

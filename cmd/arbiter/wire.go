@@ -108,6 +108,12 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 				return nil, err
 			}
 			made.Agent = agent
+		case "bus":
+			agent, err := c.agentOnBus(name, g, limits)
+			if err != nil {
+				return nil, err
+			}
+			made.Agent = agent
 		case "command":
 			argv := slices.Clone(g.Argv)
 			if strings.ContainsRune(argv[0], filepath.Separator) && !filepath.IsAbs(argv[0]) {

@@ -46,6 +46,7 @@ func Run(t *testing.T, agent func(t *testing.T, script Script) providers.Agent) 
 			if d, ok := a.(providers.Describer); ok {
 				r.facts = d.Describe(turn.Limits)
 			}
+			_, r.processes = a.(providers.Reaper)
 			r.mute = r.facts.Acks == "auto" && !c.script.Has(AckMessage)
 			r.outcome, r.err = a.Run(ctx, turn, r.emit)
 			r.log = log.Bytes()
@@ -161,6 +162,8 @@ type recording struct {
 	facts   amp.AgentFacts
 	// mute leaves acks out of the events: they are the adapter's own, and the script has none.
 	mute bool
+	// processes says that turns are processes of this machine.
+	processes bool
 
 	mu       sync.Mutex
 	inside   bool

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"arbiter/providers/bus"
+)
+
+func newBusCommand(a *app) *cobra.Command {
+	return group("bus", "Look at the AgentMessage bus, and send again what could not be delivered",
+		newBusAgents(a), newBusQueue(a), newBusDead(a), newBusResend(a))
+}
+
+func newBusAgents(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "agents", Short: "List who is on the bus, and how it is", Args: takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			client, err := a.attach(c.Context())
+			if err != nil {
+				return err
+			}
+			s, err := client.Bus(c.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.outJSON(s)
+				return nil
+			}
+			a.out("The bus listens on %s: %d messages, %d wait, %d dead letters.\n", s.Listen, s.Metrics.TotalMessages, s.Metrics.Queued, s.Metrics.Dead)
+			t := &table{}
+			for i := range s.Agents {
+				g := &s.Agents[i]
+				t.add(safe(g.AgentID), g.Name, busHealth(g), queuedText(g.Queued))
+			}
+			t.print(a)
+			return nil
+		}),
+	}
+}
+
+// busHealth is an agent's state in words.
+func busHealth(g *bus.AgentState) string {
+	switch {
+	case !g.Registered:
+		return "not registered"
+	case !g.Connected && !g.Healthy:
+		return "not connected"
+	case !g.Connected:
+		return "registered, not connected"
+	case g.Healthy:
+		return "healthy"
+	case g.Said != "" && g.Said != "healthy":
+		return "unhealthy: " + safe(g.Said)
+	case g.Beat.IsZero():
+		return "unhealthy: no heartbeat"
+	}
+	return "unhealthy: last heartbeat " + g.Beat.Local().Format(time.TimeOnly)
+}
+
+func queuedText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d wait", n)
+}
+
+func newBusQueue(a *app) *cobra.Command {
+	agent := ""
+	c := &cobra.Command{
+		Use: "queue", Short: "List the messages that wait, in the order in which they go out", Args: takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			client, err := a.attach(c.Context())
+			if err != nil {
+				return err
+			}
+			all, err := client.BusQueue(c.Context(), agent)
+			if err != nil {
+				return err
+			}
+			return a.printWaiting(all, "No message waits.")
+		}),
+	}
+	c.Flags().StringVar(&agent, "agent", "", "only those for this agent id")
+	return c
+}
+
+func newBusDead(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "dead", Short: "List the messages that could not be delivered, and why", Args: takes(),
+		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			client, err := a.attach(c.Context())
+			if err != nil {
+				return err
+			}
+			all, err := client.BusDead(c.Context())
+			if err != nil {
+				return err
+			}
+			return a.printWaiting(all, "There is no dead letter.")
+		}),
+	}
+}
+
+func (a *app) printWaiting(all []bus.Shown, none string) error {
+	if a.json {
+		a.outJSON(noNil(all))
+		return nil
+	}
+	if len(all) == 0 {
+		a.out("%s\n", none)
+		return nil
+	}
+	t := &table{}
+	for i := range all {
+		w := &all[i]
+		state := safe(w.Why)
+		if w.Out {
+			state = "handed out"
+		} else if w.Tries > 0 {
+			state = fmt.Sprintf("%d deliveries failed", w.Tries)
+		}
+		t.add(w.Key.String()[:8], string(w.Priority), string(w.Type), safe(w.From)+" → "+safe(w.To), safe(w.Task), w.At.Local().Format(time.DateTime), state)
+	}
+	t.print(a)
+	return nil
+}
+
+func newBusResend(a *app) *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use: "resend [ID...]", Short: "Send dead letters again, each by the beginning of its id, or --all",
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			client, err := a.attach(c.Context())
+			if err != nil {
+				return err
+			}
+			dead, err := client.BusDead(c.Context())
+			if err != nil {
+				return err
+			}
+			keys, err := chooseLetters(dead, args, all)
+			if err != nil {
+				return err
+			}
+			n, err := client.BusResend(c.Context(), keys)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.outJSON(struct {
+					Resent int `json:"resent"`
+				}{n})
+				return nil
+			}
+			a.out("%d sent again.\n", n)
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "every dead letter")
+	return c
+}
+
+// chooseLetters finds the dead letters that a person named.
+func chooseLetters(dead []bus.Shown, args []string, all bool) (keys []bus.Key, err error) {
+	if all == (len(args) > 0) {
+		return nil, usage("name dead letters, or give --all").then("List them: arbiter bus dead")
+	}
+	if all {
+		for i := range dead {
+			keys = append(keys, dead[i].Key)
+		}
+		return keys, nil
+	}
+	for _, arg := range args {
+		found := 0
+		for i := range dead {
+			if strings.HasPrefix(dead[i].Key.String(), strings.ToLower(arg)) || dead[i].MessageID == arg {
+				keys = append(keys, dead[i].Key)
+				found++
+			}
+		}
+		if found != 1 {
+			return nil, usage("%d dead letters are named %q", found, arg).then("List them: arbiter bus dead")
+		}
+	}
+	return keys, nil
+}
+
+// busLine is a fact of the bus on one line.
+func busLine(f *bus.Fact) string {
+	text := string(f.Event)
+	switch {
+	case f.Agent != nil:
+		text += " " + f.Agent.AgentID
+	case f.AgentID != "":
+		text += " " + f.AgentID
+	}
+	if n := len(f.Keys); n > 0 {
+		text += fmt.Sprintf(": %s", f.Keys[0].String()[:8])
+		if n > 1 {
+			text += fmt.Sprintf(" and %d more", n-1)
+		}
+	}
+	if m, _, err := bus.Decode([]byte(f.Message)); err == nil {
+		text += fmt.Sprintf(": %s %s of %s", m.Type, m.MessageID, m.Sender.AgentID)
+	}
+	if f.Why != "" {
+		text += ": " + f.Why
+	}
+	return text
+}
