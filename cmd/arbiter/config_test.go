@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arbiter/tui"
 	"arbiter/tui/theme"
@@ -133,7 +134,7 @@ func TestConfig_everyKey(t *testing.T) {
 		Repo:   repoConfig{Protected: []string{"release/*"}, Checks: [][]string{{"go", "test", "./..."}}, CITimeout: duration(10 * time.Minute)},
 		TUI:    tuiConfig{Theme: "dark", Signs: "ascii", Mouse: &mouse, Keys: keyMap{"quit": "Q", "go": map[string]any{"now": []any{"g n", "f1"}}}, Export: "/exports", Notify: &mouse, Bell: &bell, Quiet: "22:00-07:00"},
 	}
-	if diff := cmp.Diff(want, c); diff != "" {
+	if diff := cmp.Diff(want, c, cmpopts.IgnoreUnexported(config{})); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }

@@ -140,7 +140,7 @@ func TestMirror_outageOfHours(t *testing.T) {
 						t.Errorf("%d requests in 500 minutes of outage", n)
 					}
 					w.hub.Break(nil)
-					later(13 * time.Minute)
+					later(16 * time.Minute) // a request that hangs for 2 minutes, and the longest wait behind it
 					w.whole(m)
 					w.compare()
 				})
