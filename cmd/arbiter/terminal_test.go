@@ -194,11 +194,11 @@ func TestTerminal_suspend(t *testing.T) {
 	for range 2 {
 		p.Press("ctrl+z").WaitFor("Stopped")
 		givenBack(t, p)
-		p.Type("echo $((6*7))\r").WaitFor("42")
-		p.Type("fg\r").WaitFor("[2 Tasks]").WaitGone("Stopped")
+		p.Type("clear; echo $((6*7))\r").WaitFor("42").WaitGone("Stopped") // else the next stop would seem to have been announced
+		p.Type("fg; echo quit-$((6*7))\r").WaitFor("[2 Tasks]").WaitGone("Stopped")
 		taken(t, p)
 	}
-	p.Press("q").WaitFor("shell>")
+	p.Press("q").WaitFor("quit-42")
 	givenBack(t, p)
 	p.Type("exit\r")
 	_ = p.Exit()
