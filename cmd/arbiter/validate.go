@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
+	"arbiter/providers/bus"
 	"arbiter/providers/planning/sentient"
 	"arbiter/providers/sacp"
 	"arbiter/ssot/events"
@@ -53,7 +54,7 @@ func newValidate(a *app) *cobra.Command {
 			return a.validate(args, strict, judge)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, sacp for answers of models, sentient for those of a planning chain, or berrys for events")
+	c.Flags().StringVar(&format, "format", format, "the format of the messages: amp, sacp for answers of models, sentient for those of a planning chain, berrys for events, or agentmessage for those of the bus")
 	c.Flags().BoolVar(&strict, "strict", false, "unknown properties are errors")
 	c.Flags().BoolVar(&chain, "chain", false, "with sentient: judge the files in order as one session, and say what is repaired")
 	return c
@@ -99,7 +100,7 @@ func (a *app) readMessage(file string) ([]byte, error) {
 type judgement func(data []byte, strict bool, v *validation)
 
 // formats are what validate knows.
-var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP, "sentient": judgeSentient, "berrys": judgeBerrys}
+var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP, "sentient": judgeSentient, "berrys": judgeBerrys, "agentmessage": judgeAgentMessage}
 
 // formatNames are the formats in words.
 func formatNames() string {
@@ -139,6 +140,20 @@ func judgeAMP(data []byte, strict bool, v *validation) {
 		decode = amp.DecodeStrict
 	}
 	_, warnings, err := decode(data)
+	v.found(warnings, err)
+}
+
+func judgeAgentMessage(data []byte, strict bool, v *validation) {
+	decode := bus.Decode
+	if strict {
+		decode = bus.DecodeStrict
+	}
+	_, warnings, err := decode(data)
+	v.found(warnings, err)
+}
+
+// found takes what a decoder says.
+func (v *validation) found(warnings []amp.Problem, err error) {
 	v.Warnings = warnings
 	if invalid, ok := errors.AsType[*amp.InvalidError](err); ok {
 		v.Errors = invalid.Problems

@@ -261,7 +261,7 @@ func (r *run) trouble(ctx context.Context, m *Message) *providers.TurnError {
 	if to != r.agent.config.AgentID {
 		again = readdress(r.message, to)
 	}
-	r.emit(providers.Event{Type: providers.EventProgress, Text: program.Text([]byte(fmt.Sprintf("%s; asks %s again", last.Text, to)))})
+	r.emit(providers.Event{Type: providers.EventProgress, Text: program.Text(fmt.Appendf(nil, "%s; asks %s again", last.Text, to))})
 	if r.tries > 0 {
 		wait := time.NewTimer(r.message.Routing.RetryPolicy.wait(r.tries))
 		defer wait.Stop()

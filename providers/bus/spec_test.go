@@ -2,6 +2,7 @@ package bus
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,16 +33,14 @@ func examples(t testing.TB) map[string][]byte {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		if m["message_id"] == nil {
 			delete(m, "...")
-			for field, v := range map[string]any{
+			maps.Copy(m, map[string]any{
 				"message_id": "msg_1719000200000_" + name, "timestamp": "2025-02-01T10:01:00Z",
 				"sender":    map[string]any{"agent_id": "opencode://code-reviewer", "framework": "opencode"},
 				"recipient": map[string]any{"agent_id": "claude-code://orchestrator", "framework": "claude-code"},
 				"routing": map[string]any{
 					"timeout": "60s", "retry_policy": map[string]any{"max_retries": 0, "backoff": "linear"}, "delivery_mode": "async",
 				},
-			} {
-				m[field] = v
-			}
+			})
 			if raw, err = json.Marshal(m); err != nil {
 				t.Fatal(err)
 			}

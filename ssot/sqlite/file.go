@@ -261,7 +261,10 @@ func (f *file) schema(ctx context.Context, db *sql.DB) (have, know int64, err er
 // checkPragmas reads back what the connection string asked for: durability must not rest on a typo.
 func checkPragmas(ctx context.Context, c *sql.Conn) error {
 	for _, p := range []struct{ name, want string }{
-		{"page_size", strconv.Itoa(pageSize)}, {"journal_mode", "wal"}, {"synchronous", "2"}, {"wal_autocheckpoint", "1000"},
+		{"page_size", strconv.Itoa(pageSize)},
+		{"journal_mode", "wal"},
+		{"synchronous", "2"},
+		{"wal_autocheckpoint", "1000"},
 		{"journal_size_limit", strconv.Itoa(walLimit)},
 	} {
 		var got string
