@@ -279,6 +279,7 @@ func (r *rig) said() string {
 func (r *rig) sees(text string) telegramtest.Message {
 	r.t.Helper()
 	r.until("a message with "+text, func() bool { _, ok := r.tg.Find(chatID, text); return ok })
+	synctest.Wait() // until the answer has arrived too: it could be lost with what comes next
 	m, _ := r.tg.Find(chatID, text)
 	return m
 }
