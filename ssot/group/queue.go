@@ -49,7 +49,13 @@ type Request struct {
 func (r *Request) claim() bool { return r.state.CompareAndSwap(queued, claimed) }
 
 // Queue is what waits for the writer.
-type Queue struct{ c chan *Request }
+type Queue struct {
+	c chan *Request
+
+	// Of the goroutine that serves: the appends that it has, and what needs the writer for itself after them.
+	batch  []*Request
+	single *Request
+}
 
 // NewQueue is an empty queue.
 func NewQueue() *Queue { return &Queue{c: make(chan *Request, Len)} }
@@ -97,42 +103,57 @@ func (q *Queue) put(ctx context.Context, r *Request) error {
 func (q *Queue) Close() { close(q.c) }
 
 // Serve hands out what waits until the queue is closed. store stores the appends of a batch and sets their Out, and with an error
-// stored none of them; it may set the Err of single ones.
+// stored none of them; it may set the Err of single ones, and take more appends into its batch with [Queue.More].
 func (q *Queue) Serve(store func(batch []*Request) error, alone func(f func() error) error) {
-	batch := make([]*Request, 0, Batch)
+	q.batch = make([]*Request, 0, Batch)
 	for r := range q.c {
-		batch, n := batch[:0], 0
-		var single *Request
-		for more := true; more; {
-			switch {
-			case !r.claim():
-			case r.Alone != nil:
-				single = r
-			default:
-				batch, n = append(batch, r), n+len(r.Records)
-			}
-			if more = single == nil && n < Batch; more {
-				select {
-				case r, more = <-q.c:
-				default:
-					more = false
-				}
-			}
+		q.batch, q.single = q.batch[:0], nil
+		q.take(r)
+		if batch := q.More(); len(batch) > 0 {
+			q.answer(store(batch))
 		}
-		answer(batch, store)
-		if single != nil {
-			single.Err = alone(single.Alone)
-			close(single.done)
+		if q.single != nil {
+			q.single.Err = alone(q.single.Alone)
+			close(q.single.done)
 		}
 	}
 }
 
-func answer(batch []*Request, store func([]*Request) error) {
-	if len(batch) == 0 {
-		return
+// More takes what has come meanwhile into the batch that is served, without waiting, and returns all of the batch. Only store calls it.
+func (q *Queue) More() []*Request {
+	n := 0
+	for _, r := range q.batch {
+		n += len(r.Records)
 	}
-	err := store(batch)
-	for _, r := range batch {
+	for q.single == nil && n < Batch {
+		select {
+		case r, open := <-q.c:
+			if !open {
+				return q.batch
+			}
+			n += q.take(r)
+		default:
+			return q.batch
+		}
+	}
+	return q.batch
+}
+
+// take claims a request, and says how many records it adds to the batch.
+func (q *Queue) take(r *Request) int {
+	switch {
+	case !r.claim():
+		return 0
+	case r.Alone != nil:
+		q.single = r
+		return 0
+	}
+	q.batch = append(q.batch, r)
+	return len(r.Records)
+}
+
+func (q *Queue) answer(err error) {
+	for _, r := range q.batch {
 		if err != nil {
 			r.Err = err
 		}

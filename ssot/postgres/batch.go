@@ -12,32 +12,44 @@ import (
 	"arbiter/ssot/group"
 )
 
-// store puts a batch into the journal in one transaction, with the projections of the tasks that it touches. It returns after
+// store puts the batch into the journal in one transaction, with the projections of the tasks that it touches. It returns after
 // COMMIT, or with nothing stored.
-func (w *writer) store(ctx context.Context, batch []*group.Request) error {
-	if stored, err := w.storeAtOnce(ctx, batch); stored || err != nil {
+func (w *writer) store(ctx context.Context) error {
+	if stored, err := w.storeAtOnce(ctx, w.batch); stored || err != nil {
 		return err
 	}
-	careful := false
-	for {
-		q := questionOf(batch, careful)
-		settled := false
-		err := w.transaction(ctx, q, func() (err error) {
-			if settled = q.done; settled {
-				return nil
-			}
-			return w.foldBatch(ctx, q, batch)
-		})
-		if !careful && code(err) == uniqueViolation { // an id is stored already, which the first run does not look for
-			w.revert()
-			if _, err := w.conn.Exec(ctx, "ROLLBACK"); err != nil {
-				return err
-			}
-			careful, w.sent = true, nil
-			continue
+	err := w.transaction(ctx, false)
+	if code(err) != uniqueViolation {
+		return err
+	}
+	// An id is stored already, which the first run does not look for.
+	w.revert()
+	w.sent = nil
+	if _, err := w.conn.Exec(ctx, "ROLLBACK"); err != nil {
+		return err
+	}
+	return w.transaction(ctx, true)
+}
+
+// transaction locks the head, folds the batch and stores it. With ids it first asks which of the records are stored.
+func (w *writer) transaction(ctx context.Context, ids bool) error {
+	q, err := w.ask(ctx, ids)
+	if err != nil {
+		w.forget() // some of it may be of another head than the rest
+		return err
+	}
+	w.begin()
+	if !q.done {
+		if err := w.foldBatch(ctx, q, w.batch); err != nil {
+			return err
 		}
-		return err
 	}
+	if len(w.entries) > 0 {
+		return w.write(ctx, &pgx.Batch{}, nil)
+	}
+	w.end()
+	_, err = w.conn.Exec(ctx, "ROLLBACK")
+	return err
 }
 
 // calmEnough is after how many transactions without another writer the next one is made without asking first.

@@ -80,25 +80,30 @@ func questionOf(batch []*group.Request, ids bool) *question {
 	return q
 }
 
-// ask begins a transaction, locks the head and brings the cache up to it, in one round trip.
-func (w *writer) ask(ctx context.Context, q *question) error {
-	err := w.catchUp(ctx, q)
-	if err != nil {
-		w.forget() // some of it may be of another head than the rest
+// ask begins a transaction, locks the head and brings the cache up to it, in one round trip: in two while there are other writers,
+// so that what came while they had the head goes with what waited for it. With ids it also asks which of the records are stored.
+func (w *writer) ask(ctx context.Context, ids bool) (*question, error) {
+	before := w.board.Head.Seq
+	b := &pgx.Batch{}
+	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+	b.Queue(lockHead, int64(before)).QueryRow(w.readHead)
+	if w.calm == 0 && w.sent == nil {
+		if err := w.conn.SendBatch(ctx, b).Close(); err != nil {
+			return nil, err
+		}
+		b, w.batch = &pgx.Batch{}, w.queue.More()
 	}
-	return err
+	q := questionOf(w.batch, ids)
+	return q, w.catchUp(ctx, b, q, before)
 }
 
-func (w *writer) catchUp(ctx context.Context, q *question) error {
+// catchUp sends what is in b and asks for what has changed since the entry before.
+func (w *writer) catchUp(ctx context.Context, b *pgx.Batch, q *question, before uint64) error {
 	last, sure := make([]int64, len(q.tasks)), make([]bool, len(q.tasks))
 	for i, id := range q.tasks {
 		k, there := w.tasks[id]
 		last[i], sure[i] = int64(k.last), there && k.round == w.round
 	}
-	before := w.board.Head.Seq
-	b := &pgx.Batch{}
-	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	b.Queue(lockHead, int64(before)).QueryRow(w.readHead)
 	b.Queue(usageSince, int64(w.usage)).Query(w.readUsage)
 	if len(q.tasks) > 0 {
 		b.Queue(tasksSince, texts(q.tasks), last, sure, int64(before)).Query(w.readTasks)

@@ -28,6 +28,8 @@ type writer struct {
 
 	conn *pgx.Conn
 	*cache
+	// batch is what is being stored.
+	batch []*group.Request
 	// calm counts the transactions since another writer was last noticed.
 	calm int
 	// sent is the head of a transaction whose COMMIT was sent and not answered.
@@ -52,7 +54,8 @@ func startWriter(ctx context.Context, p *place, stored func(uint64)) (_ *writer,
 func (w *writer) run() {
 	defer close(w.ended)
 	w.queue.Serve(func(batch []*group.Request) error {
-		return w.serve(func(ctx context.Context) error { return w.store(ctx, batch) })
+		w.batch = batch
+		return w.serve(w.store)
 	}, func(f func() error) error {
 		return w.serve(func(context.Context) error { return f() })
 	})
@@ -183,21 +186,4 @@ func (w *writer) settle(err error) error {
 		w.failed = ours
 	}
 	return ours
-}
-
-// transaction locks the head and runs f. What f leaves in the cache is stored, with the projections.
-func (w *writer) transaction(ctx context.Context, ask *question, f func() error) error {
-	if err := w.ask(ctx, ask); err != nil {
-		return err
-	}
-	w.begin()
-	if err := f(); err != nil {
-		return err
-	}
-	if len(w.entries) == 0 {
-		w.end()
-		_, err := w.conn.Exec(ctx, "ROLLBACK")
-		return err
-	}
-	return w.write(ctx, &pgx.Batch{}, nil)
 }
