@@ -121,7 +121,7 @@ func (b *Board) touch(e *Entry) *Task {
 		t = &Task{ID: e.TaskID, Key: e.Seq, Status: Drafting, Since: e.At, FirstAt: e.At, Epoch: 1, Wrote: map[Role]time.Time{}}
 		b.Tasks[e.TaskID] = t
 		b.Order = append(b.Order, e.TaskID)
-		if y, n, ok := splitTaskID(e.TaskID); ok && n > b.Numbers[y] {
+		if y, n, ok := e.TaskID.Number(); ok && n > b.Numbers[y] {
 			b.Numbers[y] = n
 		}
 	}
@@ -140,7 +140,8 @@ func (t *Task) wrote(role Role, at time.Time) {
 	t.Wrote[role] = at
 }
 
-func splitTaskID(id TaskID) (year, n int, ok bool) {
+// Number is the year and the number of a task id, or false for an id of another form.
+func (id TaskID) Number() (year, n int, ok bool) {
 	parts := strings.Split(string(id), "-")
 	if len(parts) != 3 || parts[0] != "T" {
 		return 0, 0, false

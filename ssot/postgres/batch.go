@@ -56,7 +56,7 @@ func (w *writer) transaction(ctx context.Context, ids bool) error {
 const calmEnough = 4
 
 // storeAtOnce stores a batch in one round trip, for what the cache holds to be true: while there is no other writer, all tasks are
-// known, nothing is refused and nothing was sent before. The transaction itself checks the head and the leases. It reports false, with
+// known or new, nothing is refused and nothing was sent before. The transaction itself checks the head and the leases. It reports false, with
 // nothing stored, when any of that is not so.
 func (w *writer) storeAtOnce(ctx context.Context, batch []*group.Request) (stored bool, err error) {
 	if w.calm < calmEnough || w.sent != nil {
@@ -64,7 +64,7 @@ func (w *writer) storeAtOnce(ctx context.Context, batch []*group.Request) (store
 	}
 	q := questionOf(batch, false)
 	for _, task := range q.tasks {
-		if k, there := w.tasks[task]; !there || k.round != w.round {
+		if k, there := w.tasks[task]; there && k.round != w.round || !there && !w.isNew(task) {
 			return false, nil
 		}
 	}

@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,41 +170,71 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkTask is the rate of whole tasks of four durable messages, each waited for and judged under a lease, 64 in flight, on a server
-// that syncs. Leases are taken for 50 tasks at once.
+// BenchmarkTask is the rate of whole tasks of four durable messages, each waited for and judged, under a lease once the task is there, 64
+// in flight, on a server that syncs. Leases are taken for 50 tasks at once. With the program of testdata/river in ARBITER_BENCH_RIVER
+// it is compared with tasks of four jobs of River, by turns on the same server. The gate: 5.
 func BenchmarkTask(b *testing.B) {
 	s := syncing(b)
 	log := open(b, Options{URL: s.URL("ours")})
-	var rates []float64
+	rival := os.Getenv("ARBITER_BENCH_RIVER")
 	var n atomic.Int64
+	var rates, rivals, ratios []float64
 	for b.Loop() {
-		var queues [64][]ssot.Lease
-		rates = append(rates, rate(len(queues), 2*time.Second, func(p int) {
-			if len(queues[p]) == 0 {
-				tasks := make([]amp.TaskID, 50)
-				for i := range tasks {
-					tasks[i] = amp.TaskID(fmt.Sprintf("T-2026-%06d", n.Add(1)))
-				}
-				held, err := log.Take(b.Context(), "bench", time.Hour, len(tasks), tasks)
-				if err != nil || len(held) != len(tasks) {
-					b.Errorf("%v, %v", held, err)
-					return
-				}
-				queues[p] = held
-			}
-			held := queues[p][0]
-			queues[p] = queues[p][1:]
-			j := ssot.Judged{Epochs: map[amp.TaskID]uint64{held.Task: held.Epoch}}
-			for step := range 4 {
-				out, err := log.AppendJudged(b.Context(), j, []amp.Record{ssottest.Note(fmt.Sprint(held.Task, "-", step), held.Task, benchText)})
-				if err != nil || !out[0].Fresh {
-					b.Errorf("%+v, %v", out, err)
-					return
-				}
-				j.Seq = out[0].Entry.Seq
-			}
-		}))
+		ours := taskRate(b, log, &n)
+		rates = append(rates, ours)
+		if rival == "" {
+			continue
+		}
+		out, err := exec.CommandContext(b.Context(), rival, s.URL("public"), "4", "64").Output()
+		if err != nil {
+			b.Fatal(err)
+		}
+		theirs, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rivals, ratios = append(rivals, theirs), append(ratios, ours/theirs)
 	}
 	b.ReportMetric(median(rates), "tasks/s")
+	if rival != "" {
+		b.ReportMetric(median(rivals), "tasks/s/river")
+		b.ReportMetric(median(ratios), "x_river")
+	}
 	b.ReportMetric(0, "ns/op")
+}
+
+// taskRate runs tasks for a while; n is the number of the last one that there is.
+func taskRate(b *testing.B, log *Log, n *atomic.Int64) float64 {
+	b.Helper()
+	var queues [64][]ssot.Lease
+	return rate(len(queues), 4*time.Second, func(p int) {
+		if len(queues[p]) == 0 {
+			tasks := make([]amp.TaskID, 50)
+			for i := range tasks {
+				tasks[i] = amp.TaskID(fmt.Sprintf("T-2026-%06d", n.Add(1)))
+			}
+			held, err := log.Take(b.Context(), "bench", time.Hour, len(tasks), tasks)
+			if err != nil || len(held) != len(tasks) {
+				b.Errorf("%v, %v", held, err)
+				return
+			}
+			queues[p] = held
+		}
+		held := queues[p][0]
+		queues[p] = queues[p][1:]
+		var j ssot.Judged
+		for step := range 4 {
+			r := ssottest.Note(fmt.Sprint(held.Task, "-", step), held.Task, benchText)
+			if step == 0 {
+				r = ssottest.Submit(fmt.Sprint(held.Task, "-0"), held.Task)
+				r.Body = bytes.Replace(r.Body, []byte("say hello"), []byte(benchText), 1)
+			}
+			out, err := log.AppendJudged(b.Context(), j, []amp.Record{r})
+			if err != nil || !out[0].Fresh {
+				b.Errorf("%+v, %v", out, err)
+				return
+			}
+			j = ssot.Judged{Seq: out[0].Entry.Seq, Epochs: map[amp.TaskID]uint64{held.Task: held.Epoch}}
+		}
+	})
 }

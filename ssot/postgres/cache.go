@@ -29,6 +29,9 @@ type cache struct {
 	tasks             map[amp.TaskID]known
 	// round counts how often others were found to have written.
 	round uint64
+	// since is the highest number of a task of each year when tasks were last let go of, or others wrote: what has a higher number and is
+	// not known does not exist.
+	since map[int]int
 	// complete is set while the board has every task.
 	complete bool
 
@@ -103,7 +106,13 @@ func (c *cache) commit() {
 func (c *cache) forget() {
 	clear(c.board.Tasks)
 	clear(c.tasks)
-	c.complete = false
+	c.complete, c.since = false, maps.Clone(c.board.Numbers)
+}
+
+// isNew reports whether nothing is stored about a task as far as is known here.
+func (c *cache) isNew(task amp.TaskID) bool {
+	year, n, ok := task.Number()
+	return ok && n > c.since[year]
 }
 
 // fold gives a record its place and folds it. With [ssot.ErrInvalid] the record does not fold and nothing changed.

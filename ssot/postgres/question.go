@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -163,7 +164,7 @@ func (w *writer) readHead(row pgx.Row) error {
 	b.Tasks, b.Usage = w.board.Tasks, w.board.Usage
 	*w.board = *b
 	w.everything = uint64(everything)
-	w.complete = false
+	w.complete, w.since = false, maps.Clone(b.Numbers)
 	w.round++
 	return nil
 }
