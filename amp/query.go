@@ -115,6 +115,8 @@ type TeamState struct {
 	Owned []TeamTask `json:"owned"`
 	// Away are tasks that wait for another machine, and why this one cannot go on with them.
 	Away []TeamTask `json:"away,omitzero"`
+	// Kept are tasks of this coordinator with a commit that no other machine can get, since when and why: they cannot be handed over.
+	Kept []TeamTask `json:"kept,omitzero"`
 	// OffsetMS is how far the store's clock is ahead of this machine's, in milliseconds.
 	OffsetMS int64 `json:"offset_ms"`
 	// Unreached is since when the store has not answered, nil while it does.
@@ -137,6 +139,7 @@ type TeamTask struct {
 	Epoch uint64    `json:"epoch,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	Why   string    `json:"why,omitzero"`
+	Since time.Time `json:"since,omitzero"`
 }
 
 // AgentFacts is what is known of a configured agent before it does anything: its configuration, and what the way to it promises.

@@ -68,12 +68,13 @@ func dispatchOf(t *amp.Task) *amp.Dispatch {
 
 // verify compares the result with git before anybody believes it.
 func (c *Coordinator) verify(ctx context.Context, t *amp.Task) {
-	ws, ref, turn := t.Workspace(), *t.Result, t.LastTurn
+	ws, ref, turn, lease := t.Workspace(), *t.Result, t.LastTurn, c.under(t.ID)
 	c.start(ctx, job{key: "verify/" + ref.MsgID}, t, func(ctx context.Context) outcome {
 		var ck amp.Check
 		m, err := c.readMessage(ctx, ref.MsgID)
 		if err == nil {
 			ck, err = c.cfg.Git.Verify(ctx, ws, turn, m.Payload.(*amp.Result), ref.MsgID)
+			c.passFirst(ctx, lease, ws, ck, err)
 		}
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
 			if t.Result == nil || t.Result.MsgID != ref.MsgID || t.Checked != nil {
@@ -212,7 +213,7 @@ func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
 	if t.Turn != nil {
 		return
 	}
-	ws, w, head := t.Workspace(), *t.Doing, c.board.Head
+	ws, w, head, lease := t.Workspace(), *t.Doing, c.board.Head, c.under(t.ID)
 	d := amp.Delivery{Merge: w.Command.Args.Merge, Title: t.Title, Trailers: []string{
 		fmt.Sprintf("Approval-Seq: %d", approvalSeq(t)), fmt.Sprintf("Verdict-Seq: %d", verdictSeq(t)),
 		fmt.Sprintf("Journal-Head: %d %s", head.Seq, head.Hash), "Delivered-By: " + w.Command.By,
@@ -224,6 +225,7 @@ func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
 			ck, err = c.cfg.Git.Deliver(ctx, ws, d)
 		} else {
 			ck, err = c.cfg.Git.Rollback(ctx, ws, w.Command.Args.Checkpoint)
+			c.passFirst(ctx, lease, ws, ck, err)
 		}
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
 			if err != nil {

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,6 +30,25 @@ type candidate struct {
 	turn string
 	// owed says that a message of it is out and its ACK timer runs.
 	owed bool
+	// elsewhere says that its last turn ran on another machine.
+	elsewhere bool
+	// running says that an open turn of it is this coordinator's own.
+	running bool
+}
+
+// candidate is what taking a task takes.
+func (c *Coordinator) candidate(t *amp.Task) candidate {
+	k := candidate{
+		id: t.ID, key: t.Key, ws: t.Workspace(), turn: unverified(t), owed: len(t.Open) > 0, elsewhere: t.Owner != "" && t.Owner != c.team.owner,
+	}
+	if k.ws.Repo == "" && t.Wish != nil {
+		k.ws.Repo = t.Wish.Repo
+	}
+	k.running = t.Turn != nil && t.Turn.Owner == c.team.owner
+	if k.elsewhere && t.Turn != nil && c.externalTurn(t, t.Turn.Role) != nil {
+		k.turn = t.Turn.TurnID // somebody works in its worktree
+	}
+	return k
 }
 
 // candidates are the tasks that nobody is known to act on: those that need no slot, which the first one takes who sees them, those with
@@ -48,10 +68,7 @@ func (c *Coordinator) candidates() (light, heavy []candidate, room int, more boo
 			more = true // its agents have their sessions where they were
 			continue
 		}
-		k := candidate{id: id, key: t.Key, ws: t.Workspace(), turn: unverified(t), owed: len(t.Open) > 0}
-		if k.ws.Repo == "" && t.Wish != nil {
-			k.ws.Repo = t.Wish.Repo
-		}
+		k := c.candidate(t)
 		if c.slotted(t) {
 			heavy = append(heavy, k)
 		} else {
@@ -159,8 +176,9 @@ func (c *Coordinator) join(ctx context.Context, list []candidate, room int) erro
 	if err != nil || len(got) == 0 {
 		return err
 	}
+	got, err = c.adopt(bounded, got)
 	c.team.enter(got, sent, time.Now())
-	return c.view(ctx, func(*amp.Board) { c.begin(got) })
+	return errors.Join(err, c.view(ctx, func(*amp.Board) { c.begin(got) }))
 }
 
 // begin lets the loop act on tasks that were taken.
@@ -182,6 +200,9 @@ func (c *Coordinator) sees(ctx context.Context, k candidate) bool {
 	}
 	why := s.Sees(ctx, k.ws, k.turn)
 	c.team.noteAway(k.id, why)
+	if why != "" && k.turn == "" {
+		c.receive(ctx, k)
+	}
 	return why == ""
 }
 

@@ -274,6 +274,7 @@ func (c *Coordinator) settle(ctx context.Context) error {
 			if r := c.derive(ctx, c.board.Task(id), now); len(r) > 0 {
 				records, under = append(records, r...), append(under, h)
 			}
+			c.passOn(ctx, c.board.Task(id))
 		}
 		clear(c.dirty)
 		if len(records) == 0 && c.team != nil {

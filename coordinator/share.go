@@ -58,7 +58,7 @@ func (c *Coordinator) disown(id amp.TaskID) {
 
 // needed reports whether somebody must act on a task, now or when a clock runs out.
 func (c *Coordinator) needed(t *amp.Task) bool {
-	if t.Turn != nil || !c.due(t, c.now()).IsZero() {
+	if t.Turn != nil || !c.due(t, c.now()).IsZero() || c.unpassed(t) {
 		return true
 	}
 	switch {
@@ -138,6 +138,7 @@ func (c *Coordinator) enlist(ctx context.Context) (stop func()) {
 	if c.team == nil {
 		return func() {}
 	}
+	c.recallParcels(ctx)
 	if err := c.reach(ctx, c.team.renew); err != nil {
 		c.cfg.Logger.Error("the coordinator cannot take tasks yet", "err", err)
 	}

@@ -62,12 +62,17 @@ type team struct {
 	absent map[amp.TaskID]absence
 	// broken is since when the store has not answered, zero while it does.
 	broken time.Time
+	// parcels are what other machines can get of the tasks of this one, incoming what is being fetched, a few at once.
+	parcels  map[amp.TaskID]*parcel
+	incoming map[amp.TaskID]bool
+	slots    chan struct{}
 }
 
 func newTeam(cfg *Config, log ssot.Shared) *team {
 	return &team{
 		log: log, owner: cfg.Owner, ttl: cfg.Lease, clock: cfg.Now, logger: cfg.Logger, kick: make(chan struct{}, 1),
-		held: map[amp.TaskID]*tenure{}, absent: map[amp.TaskID]absence{},
+		held: map[amp.TaskID]*tenure{}, absent: map[amp.TaskID]absence{}, parcels: map[amp.TaskID]*parcel{}, incoming: map[amp.TaskID]bool{},
+		slots: make(chan struct{}, maxIncoming),
 	}
 }
 
@@ -374,6 +379,7 @@ func (m *team) state() *amp.TeamState {
 		}
 		s.Away = append(s.Away, amp.TeamTask{TaskID: id, Why: a.why})
 	}
+	s.Kept = m.kept()
 	slices.SortFunc(s.Members, func(a, b amp.TeamMember) int { return strings.Compare(a.Owner, b.Owner) })
 	slices.SortFunc(s.Away, func(a, b amp.TeamTask) int { return strings.Compare(string(a.TaskID), string(b.TaskID)) })
 	if !m.broken.IsZero() {

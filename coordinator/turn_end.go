@@ -33,11 +33,15 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 		}
 		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, v)
 		e.check, e.err = &ck, errors.Join(err, gitErr)
+		c.passFirst(ctx, l.lease, ws, ck, e.err)
 	case amp.Executor:
 		if err != nil && !l.lost() {
 			if ck, gitErr := c.cfg.Git.Verify(ctx, ws, l.TurnID, nil, l.For); gitErr == nil {
 				e.check = &ck
 			}
+		}
+		if err == nil && !l.lost() && c.passer() != nil {
+			e.check = c.verifyFirst(ctx, l, ws, out.Final)
 		}
 	case amp.Coordinator:
 		if _, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, nil); gitErr != nil {
@@ -49,6 +53,7 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 			w, _ := c.wishOf(ctx, l.TaskID)
 			facts, gitErr := c.cfg.Git.Inspect(ctx, w.Repo, branchOf(&p, w, l.TaskID))
 			e.facts, e.err = &facts, gitErr
+			c.passFirst(ctx, l.lease, amp.Workspace{TaskID: l.TaskID, Repo: facts.Root}, amp.Check{Commit: facts.Head}, gitErr)
 		}
 	default:
 		panic("a turn of the " + string(l.Role))
@@ -122,7 +127,7 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		})
 		return end(amp.TurnInvalid, "the answer was refused: "+problems[0].String(), refusal)
 	}
-	return end(amp.TurnOK, "", records...)
+	return append(end(amp.TurnOK, "", records...), c.verified(t, l, e, records, now)...)
 }
 
 // maxFaults bounds what a turn is told about its last answer.

@@ -23,6 +23,11 @@ type Options struct {
 	Home string
 	// Protected are patterns of branches that no agent may touch, beside main, master and the repository's default branch.
 	Protected []string
+	// Remote is where tasks pass between machines with clones of their own, see [Git.Pass]: the name that each repository has for a
+	// remote, or an address; empty for nowhere.
+	Remote string
+	// Places says where repositories are on this machine that others call by another path: by that path, or by its last element.
+	Places map[string]string
 	// Timeout bounds one run of git; 0 means 10 minutes, since a checkout of a large repository takes its time.
 	Timeout time.Duration
 	// Log receives what no check reports; nil discards it.
@@ -38,6 +43,9 @@ type Git struct {
 	log       *slog.Logger
 	program   string
 	env       []string
+	netEnv    []string
+	remote    string
+	places    map[string]string
 
 	mu    sync.Mutex
 	repos map[string]*repo
@@ -53,7 +61,7 @@ func New(opts Options) (*Git, error) {
 		return nil, fmt.Errorf("git data directory %q is not an absolute path", opts.Home)
 	}
 	g := &Git{
-		protected: opts.Protected, timeout: opts.Timeout, log: opts.Log,
+		remote: opts.Remote, places: opts.Places, protected: opts.Protected, timeout: opts.Timeout, log: opts.Log,
 		repos: map[string]*repo{}, tasks: map[string]*sync.Mutex{},
 	}
 	if g.timeout <= 0 {
@@ -76,6 +84,7 @@ func New(opts Options) (*Git, error) {
 		return nil, fmt.Errorf("git is not installed or not on PATH: %w", err)
 	}
 	g.env = keepEnv(os.Environ(), gitEnv)
+	g.netEnv = networkEnv(os.Environ())
 	return g, g.checkVersion()
 }
 
@@ -136,6 +145,8 @@ type call struct {
 	date string
 	// max cuts the output after so many bytes and ends the command; 0 reads all.
 	max int64
+	// net is set for commands that speak to a remote: only they get what leads there and who speaks for the person.
+	net bool
 	// to takes the output instead of the result; when it fails, the command ends.
 	to io.Writer
 }
@@ -200,6 +211,9 @@ func (g *Git) run(ctx context.Context, c call, args ...string) (string, error) {
 
 func (g *Git) translate(ctx context.Context, err error, args []string, stderr string) error {
 	name := "version"
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
 	if len(args) > 0 {
 		name = args[0]
 	}
@@ -224,6 +238,9 @@ func (g *Git) callEnv(c call) []string {
 		"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "GIT_EDITOR=true", "GIT_SSH_COMMAND=false", "GIT_NO_REPLACE_OBJECTS=1",
 		"GIT_AUTHOR_NAME="+who.Name, "GIT_AUTHOR_EMAIL="+who.Email,
 		"GIT_COMMITTER_NAME="+arbiter.Name, "GIT_COMMITTER_EMAIL="+arbiter.Email)
+	if c.net {
+		env = append(append(env, g.netEnv...), netFixed...)
+	}
 	if !c.write {
 		env = append(env, "GIT_OPTIONAL_LOCKS=0")
 	}

@@ -20,6 +20,9 @@ func (g *Git) Inspect(ctx context.Context, path, branch string) (amp.RepoFacts, 
 		return amp.RepoFacts{}, err
 	}
 	f := amp.RepoFacts{Root: r.root}
+	if g.Local(path) != path {
+		f.Root = path // what the others call it stays its name
+	}
 	head, err := r.symbolic(ctx, "HEAD")
 	if err != nil {
 		return f, err

@@ -49,7 +49,7 @@ func (g *Git) lockTask(task amp.TaskID) func() {
 // open finds the repository at a path. It is an *amp.GuardError of type unknown when there is none that can be worked in
 // (AMP-045, AMP-046).
 func (g *Git) open(path string) (*repo, error) {
-	root, common, err := locate(path)
+	root, common, err := locate(g.Local(path))
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +62,16 @@ func (g *Git) open(path string) (*repo, error) {
 	r.store = openStore(root)
 	g.repos[common] = r
 	return r, nil
+}
+
+// Local is where the repository is on this machine that the journal calls by path; path itself unless [Options] name another place.
+func (g *Git) Local(path string) string {
+	for _, name := range []string{path, filepath.Base(path)} {
+		if to := g.places[name]; to != "" {
+			return to
+		}
+	}
+	return path
 }
 
 // openStore opens the repository with go-git, or returns nil when go-git cannot read its format; git answers then.

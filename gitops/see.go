@@ -10,7 +10,7 @@ import (
 
 // Sees says why work on a task cannot go on with the repository and the folder of worktrees that this machine has, "" when it can:
 // the repository, the task's last commit and its branch must be here, the worktree of lastTurn when that is still to be looked at,
-// and no other folder of worktrees may have the branch. It changes nothing.
+// and no other folder of worktrees may have the branch. Where tasks are passed on, [Git.Adopt] makes the branch. It changes nothing.
 func (g *Git) Sees(ctx context.Context, w amp.Workspace, lastTurn string) string {
 	r, err := g.open(w.Repo)
 	if err != nil {
@@ -23,7 +23,7 @@ func (g *Git) Sees(ctx context.Context, w amp.Workspace, lastTurn string) string
 		return fmt.Sprintf("commit %s is not in the repository %s here", short(want(w)), r.root)
 	}
 	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
-	if err != nil || tip == "" && w.Commit != "" {
+	if err != nil || tip == "" && w.Commit != "" && g.remote == "" {
 		return fmt.Sprintf("branch %s is not in the repository %s here", w.Branch, r.root)
 	}
 	at := r.checkedOutAt(ctx, w.Branch)

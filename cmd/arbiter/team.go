@@ -25,6 +25,11 @@ type teamConfig struct {
 	// Work is a folder that they share, for worktrees and what is remembered of turns; empty is the data directory, whose tasks
 	// nobody else can go on with while they have a worktree.
 	Work string `toml:"work"`
+	// Remote is through what tasks go from one machine to another that has a clone of its own: the name of a remote of each repository, or
+	// an address; empty: they stay where they began.
+	Remote string `toml:"remote"`
+	// Repositories says where repositories are on this machine that are elsewhere on others: by their path there, or by its last element.
+	Repositories map[string]string `toml:"repositories"`
 }
 
 // shortestLease leaves time for a slow database and for agents that take a moment to end.
@@ -39,6 +44,17 @@ func (t teamConfig) validate(bad func(string, ...any)) {
 	}
 	if t.Work != "" && !filepath.IsAbs(t.Work) {
 		bad("team.work is %q; write it as an absolute path, which is the same on every machine", t.Work)
+	}
+	if t.Work != "" && t.Remote != "" {
+		bad("team.work and team.remote are both set: a shared folder needs no remote, and clones of their own share no folder")
+	}
+	if strings.HasPrefix(t.Remote, "-") || strings.ContainsAny(t.Remote, " \t\r\n") {
+		bad("team.remote is %q; write the name of a remote, such as origin, or an address", t.Remote)
+	}
+	for _, name := range sortedKeys(t.Repositories) {
+		if to := t.Repositories[name]; !filepath.IsAbs(to) {
+			bad("team.repositories: %q is at %q; write it as an absolute path on this machine", name, to)
+		}
 	}
 }
 

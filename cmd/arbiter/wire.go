@@ -34,7 +34,11 @@ func assemble(
 			return nil, err
 		}
 	}
-	git, err := gitops.New(gitops.Options{Home: work, Protected: c.Repo.Protected, Log: logger})
+	opts := gitops.Options{Home: work, Protected: c.Repo.Protected, Log: logger}
+	if owner != "" {
+		opts.Remote, opts.Places = c.Team.Remote, c.Team.Repositories
+	}
+	git, err := gitops.New(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,7 @@ func assemble(
 		Permissions: permissionRules(c.Permissions), AskTimeout: time.Duration(c.Policy.AskTimeout), GrantFor: time.Duration(c.Policy.Grant),
 		Budget: c.Budget.budget(), Undo: time.Duration(c.Policy.Undo), Heartbeat: time.Duration(c.Policy.Heartbeat),
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
-		Checks: func(repo string) [][]string { return checksOf(c, repo) }, Logger: logger,
+		Checks: func(repo string) [][]string { return checksOf(c, git.Local(repo)) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
 		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored, Observe: observe,
 	})
@@ -152,8 +156,8 @@ type repoGuard struct {
 }
 
 var (
-	_ coordinator.Git  = (*repoGuard)(nil)
-	_ coordinator.Seer = (*repoGuard)(nil)
+	_ coordinator.Git    = (*repoGuard)(nil)
+	_ coordinator.Passer = (*repoGuard)(nil)
 )
 
 // Inspect refuses what gitops refuses, and the repository's own protected branches.
@@ -162,7 +166,7 @@ func (g *repoGuard) Inspect(ctx context.Context, repo, branch string) (amp.RepoF
 	if err != nil || branch == "" {
 		return facts, err
 	}
-	own, err := loadRepoFile(facts.Root)
+	own, err := loadRepoFile(g.Local(facts.Root))
 	if err != nil {
 		return facts, &amp.GuardError{Type: amp.UnknownEscalation, Repo: facts.Root, Why: err.Error()}
 	}
@@ -177,7 +181,7 @@ func (g *repoGuard) Inspect(ctx context.Context, repo, branch string) (amp.RepoF
 
 // RunCI runs the checks, unless the repository's own configuration cannot be read: a gate that is not understood is closed.
 func (g *repoGuard) RunCI(ctx context.Context, w amp.Workspace, commands [][]string, timeout time.Duration) (amp.Check, error) {
-	if _, err := loadRepoFile(w.Repo); err != nil {
+	if _, err := loadRepoFile(g.Local(w.Repo)); err != nil {
 		return amp.Check{}, err
 	}
 	return g.Git.RunCI(ctx, w, commands, timeout)

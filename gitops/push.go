@@ -1,0 +1,97 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// netEnv are the variables that a git which speaks to a remote inherits beside [gitEnv]: how it gets there, and who speaks for the person.
+var netEnv = []string{
+	"SSH_AUTH_SOCK", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
+}
+
+// netFixed keeps a git that speaks to a remote from asking a person anything, and from programs that a remote's configuration names.
+var netFixed = []string{"GIT_ASKPASS=false", "SSH_ASKPASS_REQUIRE=never", "GCM_INTERACTIVE=never"}
+
+// netConfig bounds how long a remote may be silent, and has what it sends looked at before it is kept.
+var netConfig = []string{
+	"-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30", "-c", "transfer.fsckObjects=true", "-c", "push.gpgSign=false",
+	"-c", "fetch.writeCommitGraph=false", "-c", "protocol.allow=never", "-c", "protocol.file.allow=always", "-c", "protocol.git.allow=always",
+	"-c", "protocol.http.allow=always", "-c", "protocol.https.allow=always", "-c", "protocol.ssh.allow=always",
+}
+
+// sshFixed is appended to the ssh command: it asks for no password, and gives up where nobody answers.
+const sshFixed = " -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=3"
+
+// networkEnv is what a git that speaks to a remote has in its environment beside [gitEnv].
+func networkEnv(env []string) []string {
+	ssh := "ssh"
+	for _, kv := range keepEnv(env, []string{"GIT_SSH_COMMAND"}) {
+		if _, own, _ := strings.Cut(kv, "="); own != "" {
+			ssh = own
+		}
+	}
+	return append(keepEnv(env, netEnv), "GIT_SSH_COMMAND="+ssh+sshFixed)
+}
+
+// netTimeout bounds one exchange with a remote.
+const netTimeout = 5 * time.Minute
+
+// errNoRemote says that a repository has no remote of the name.
+var errNoRemote = errors.New("there is no such remote")
+
+// address is where a remote of the repository is: name itself when it is an address, else what the repository's configuration says.
+func (r *repo) address(ctx context.Context, name string, push bool) (string, error) {
+	url := name
+	if !strings.ContainsAny(name, ":/") {
+		args := []string{"remote", "get-url"}
+		if push {
+			args = append(args, "--push")
+		}
+		out, err := r.git(ctx, append(args, "--", name)...)
+		if exited(err, 2) || exited(err, 128) {
+			return "", fmt.Errorf("%w: %s has none that is called %s", errNoRemote, r.root, name)
+		}
+		if err != nil {
+			return "", err
+		}
+		url, _, _ = strings.Cut(strings.TrimSpace(out), "\n")
+	}
+	if !strings.Contains(url, ":") && !filepath.IsAbs(url) {
+		url = filepath.Join(r.root, url)
+	}
+	return url, nil
+}
+
+// push sets refs at a remote's address from here, one refspec each.
+func (r *repo) push(ctx context.Context, url string, specs ...string) error {
+	return r.exchange(ctx, append([]string{
+		"push", "--quiet", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--receive-pack=git-receive-pack", "--", url,
+	}, specs...)...)
+}
+
+// fetch sets refs here from a remote's address, one refspec each.
+func (r *repo) fetch(ctx context.Context, url string, specs ...string) error {
+	return r.exchange(ctx, append([]string{
+		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--refmap=",
+		"--upload-pack=git-upload-pack", "--", url,
+	}, specs...)...)
+}
+
+// exchange runs a git that speaks to a remote. An error carries no password of its address.
+func (r *repo) exchange(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, netTimeout)
+	defer cancel()
+	c := r.at()
+	c.write, c.net = true, true
+	_, err := r.g.run(ctx, c, append(append([]string{}, netConfig...), args...)...)
+	if e, ok := errors.AsType[*exitError](err); ok {
+		e.stderr = urlPassword.ReplaceAllString(e.stderr, "://")
+	}
+	return err
+}
