@@ -19,6 +19,8 @@ var allowed = map[string][]string{
 	"ssot/postgres": {"amp", "ssot", "ssot/group", "ssot/projection"},
 	"providers":     {"amp"},
 	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},
+	// A worker runs agents of any adapter, and imports none; it speaks as an agent on the bus does.
+	"providers/bus/worker": {"amp", "providers", "providers/bus"},
 	// The planning chain runs agents of any adapter, and imports none.
 	"providers/planning":              {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning/sentient"},
 	"providers/planning/memory":       {"amp", "providers", "providers/sacp", "providers/brief", "providers/planning", "providers/planning/sentient"},
@@ -61,7 +63,7 @@ var owners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/..."},
 	"github.com/prometheus/":                 {"cmd/..."},
 	"go.opentelemetry.io/":                   {"cmd/..."},
-	"github.com/coder/websocket":             {"server", "cmd/..."},
+	"github.com/coder/websocket":             {"server", "providers/bus/worker", "cmd/..."},
 	"github.com/santhosh-tekuri/jsonschema/": {},
 }
 

@@ -137,6 +137,10 @@ type call struct {
 	// index is another index file than the worktree's own.
 	index string
 	stdin string
+	// from is read in place of stdin.
+	from *os.File
+	// apart is a folder for new objects, beside those of the repository; nobody else sees them there.
+	apart string
 	// write is set for commands that change something; others do not even refresh the index.
 	write bool
 	// as is the author; the committer is always Arbiter.
@@ -185,7 +189,10 @@ func (g *Git) run(ctx context.Context, c call, args ...string) (string, error) {
 	if cmd.Dir == "" {
 		cmd.Dir = g.home
 	}
-	if c.stdin != "" {
+	switch {
+	case c.from != nil:
+		cmd.Stdin = c.from
+	case c.stdin != "":
 		cmd.Stdin = strings.NewReader(c.stdin)
 	}
 	var out, errOut bytes.Buffer
@@ -255,6 +262,10 @@ func (g *Git) callEnv(c call) []string {
 	}
 	if c.index != "" {
 		env = append(env, "GIT_INDEX_FILE="+c.index)
+	}
+	if c.apart != "" {
+		env = append(env, "GIT_OBJECT_DIRECTORY="+c.apart, "GIT_ALTERNATE_OBJECT_DIRECTORIES="+quotedPath(filepath.Join(c.gitDir, "objects")),
+			"GIT_ALLOC_LIMIT="+maxObject)
 	}
 	return env
 }

@@ -67,6 +67,7 @@ func (b *Bus) handler(streams context.Context) http.Handler {
 	mux.Handle("POST /messages/send", http.HandlerFunc(b.send))
 	mux.Handle("GET /messages", b.admitted(b.fetch))
 	mux.Handle("POST /messages/ack", b.admitted(b.acknowledge))
+	b.repositoryRoutes(mux)
 	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 			b.socket(streams, w, r)
@@ -169,6 +170,8 @@ func (b *Bus) fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if _, ok := errors.AsType[*bus.RefusedError](err); ok || errors.Is(err, bus.ErrNotRegistered) {
 		status = http.StatusBadRequest
+	} else if errors.Is(err, bus.ErrNotOpen) {
+		status = http.StatusConflict
 	} else if _, ok := errors.AsType[*bus.FullError](err); ok || errors.Is(err, bus.ErrClosed) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")

@@ -38,10 +38,12 @@ type config struct {
 	TUI         tuiConfig          `toml:"tui"`
 	Listen      listenConfig       `toml:"listen"`
 	Bus         busConfig          `toml:"bus"`
-	onBus       *bus.Bus           // once it is made
-	Mirror      mirrorConfig       `toml:"mirror"`
-	Observe     observeConfig      `toml:"observe"`
-	Events      eventsConfig       `toml:"events"`
+	// Worker is this machine as a host of agents for a coordinator elsewhere.
+	Worker  workerConfig  `toml:"worker"`
+	onBus   *bus.Bus      // once it is made
+	Mirror  mirrorConfig  `toml:"mirror"`
+	Observe observeConfig `toml:"observe"`
+	Events  eventsConfig  `toml:"events"`
 }
 
 // agentConfig is one agent.
@@ -100,6 +102,8 @@ type agentConfig struct {
 	// AgentID is the id of an agent on the bus; Bearer, when it is not empty, is the name on the token that alone may register it.
 	AgentID string `toml:"agent_id"`
 	Bearer  string `toml:"bearer"`
+	// Repository gives an agent on the bus the commits that its tasks start from, and takes those that it makes: it has a clone of its own.
+	Repository bool `toml:"repository"`
 }
 
 type rolesConfig struct {
@@ -306,6 +310,7 @@ func (c *config) validate() error {
 	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
 	c.validateBus(bad)
+	c.Worker.validate(bad)
 	c.Store.validate(bad)
 	c.Team.validate(bad)
 	return errors.Join(errs...)

@@ -29,6 +29,8 @@ type busConfig struct {
 	MaxConnections int `toml:"max_connections"`
 	// Heartbeat is how long an agent may send none before it counts as unhealthy; 0 is 90 s.
 	Heartbeat duration `toml:"heartbeat"`
+	// MaxBundle is how many bytes of commits an agent with a clone of its own may send for one answer; 0 is 256 MiB.
+	MaxBundle int64 `toml:"max_bundle"`
 }
 
 func (b busConfig) listener() listenConfig {
@@ -46,8 +48,8 @@ func (b busConfig) validate(bad func(string, ...any)) {
 	if (b.TLSCert == "") != (b.TLSKey == "") {
 		bad("bus: tls_cert and tls_key belong together")
 	}
-	if b.MaxConnections < 0 {
-		bad("bus.max_connections is negative")
+	if b.MaxConnections < 0 || b.MaxBundle < 0 {
+		bad("bus: max_connections and max_bundle are not negative")
 	}
 	ip := net.ParseIP(host)
 	switch local := host == "localhost" || ip != nil && ip.IsLoopback(); {
@@ -66,8 +68,8 @@ func (c *config) validateBus(bad func(string, ...any)) {
 		g := c.Agents[name]
 		key := "agents." + name
 		if g.Kind != "bus" {
-			if g.AgentID != "" || g.Bearer != "" {
-				bad("%s: agent_id and bearer are for kind = \"bus\"", key)
+			if g.AgentID != "" || g.Bearer != "" || g.Repository {
+				bad("%s: agent_id, bearer and repository are for kind = \"bus\"", key)
 			}
 			continue
 		}
@@ -117,12 +119,13 @@ func (c *config) newBus(ctx context.Context, home, configDir string, log ssot.Lo
 	members := map[string]bus.Member{}
 	for name, g := range c.Agents {
 		if g.Kind == "bus" {
-			members[g.AgentID] = bus.Member{Name: name, Roles: rolesOf(c, name), Bearer: g.Bearer}
+			members[g.AgentID] = bus.Member{Name: name, Roles: rolesOf(c, name), Bearer: g.Bearer, Repository: g.Repository}
 		}
 	}
 	h.bus = bus.New(bus.Config{
 		Append:  func(ctx context.Context, records []amp.Record) error { return h.coord.NoteBus(ctx, records) },
 		Members: members, Open: c.Bus.Authentication == "none", Beat: time.Duration(c.Bus.Heartbeat), Logger: logger,
+		Parcels: filepath.Join(home, "parcels"), MaxParcel: c.Bus.MaxBundle,
 	}, state)
 	l, hosts, err := c.Bus.listener().open(ctx, configDir)
 	if err != nil {
@@ -154,11 +157,14 @@ func (h *busHub) run(ctx context.Context) error {
 }
 
 // agentOnBus makes an agent of the bus. Where no bus runs, as in doctor, it can only say so.
-func (c *config) agentOnBus(name string, g agentConfig, limits providers.Limits) (providers.Agent, error) {
+func (c *config) agentOnBus(name string, g agentConfig, limits providers.Limits, git bus.Repository) (providers.Agent, error) {
 	if c.onBus == nil {
 		return absent{}, nil
 	}
 	of := bus.AgentConfig{Name: name, AgentID: g.AgentID, Limits: limits}
+	if g.Repository {
+		of.Repository = git
+	}
 	for _, other := range g.Fallback {
 		if o := c.Agents[other]; o.Kind == "bus" {
 			of.Fallback = append(of.Fallback, o.AgentID)

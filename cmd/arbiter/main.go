@@ -107,7 +107,7 @@ func newRoot(a *app) *cobra.Command {
 		root, "Decisions about a task:", newAccept(a), newAnswer(a), newDeliver(a), newNote(a), newOverride(a), newRaiseLimit(a), newReassign(a),
 		newRedispatch(a), newResume(a), newRollback(a), newSplit(a), newTerminate(a), newUnlock(a), newWithdraw(a),
 	)
-	part(root, "Coordinator:", newStatus(a), newUp(a), newDown(a), newServe(a), newStopAll(a), newThaw(a), newToken(a), newBusCommand(a), newInit(a), newDoctor(a), newDemo(a))
+	part(root, "Coordinator:", newStatus(a), newUp(a), newDown(a), newServe(a), newStopAll(a), newThaw(a), newToken(a), newBusCommand(a), newWorker(a), newInit(a), newDoctor(a), newDemo(a))
 	part(root, "Journal and protocol:", newJournal(a), newMirror(a), newWhy(a), newMessage(a), newEvents(a), newValidate(a), newParse(a), newSchema(a), newMCP(a))
 	root.AddCommand(newNotify(a), newDemoAgent(a))
 	a.completeTasks(root)

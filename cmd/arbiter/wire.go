@@ -12,6 +12,7 @@ import (
 	"arbiter/coordinator"
 	"arbiter/gitops"
 	"arbiter/providers"
+	"arbiter/providers/bus"
 	"arbiter/providers/command"
 	"arbiter/providers/sandbox"
 	"arbiter/ssot"
@@ -90,7 +91,13 @@ func checksOf(c *config, repo string) [][]string {
 	return c.Repo.Checks
 }
 
-func buildAgents(c *config, configDir string, git differ) (map[string]coordinator.AgentConfig, error) {
+// agentGit is the git work that agents need: a model is shown changes, an agent on another machine gets commits and sends its own.
+type agentGit interface {
+	differ
+	bus.Repository
+}
+
+func buildAgents(c *config, configDir string, git agentGit) (map[string]coordinator.AgentConfig, error) {
 	agents := map[string]coordinator.AgentConfig{}
 	for _, name := range sortedKeys(c.Agents) {
 		g := c.Agents[name]
@@ -113,7 +120,7 @@ func buildAgents(c *config, configDir string, git differ) (map[string]coordinato
 			}
 			made.Agent = agent
 		case "bus":
-			agent, err := c.agentOnBus(name, g, limits)
+			agent, err := c.agentOnBus(name, g, limits, git)
 			if err != nil {
 				return nil, err
 			}

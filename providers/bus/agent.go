@@ -22,6 +22,9 @@ type AgentConfig struct {
 	Fallback []string
 	// Limits are used where a turn has none; see [program.Defaults]. There is nothing to end, so Grace has no meaning.
 	Limits providers.Limits
+	// Repository, when it is not nil, gives the agent the commits that its requests start from, and takes those that it made: it has a clone
+	// of its own. Without it the agent works in the turn's folder.
+	Repository Repository
 }
 
 // Agent asks an agent on the bus. It is safe for concurrent use.
@@ -39,6 +42,9 @@ var (
 func (b *Bus) Agent(c AgentConfig) (*Agent, error) {
 	if !goodName(c.AgentID) || selves[c.AgentID] {
 		return nil, fmt.Errorf("configure agent %s: agent_id %s can name no agent", c.Name, quoted(c.AgentID))
+	}
+	if c.Repository != nil && b.cfg.Parcels == "" {
+		return nil, fmt.Errorf("configure agent %s: the bus has no folder for parcels", c.Name)
 	}
 	return &Agent{bus: b, config: c}, nil
 }
@@ -75,6 +81,7 @@ type run struct {
 	limits providers.Limits
 
 	*delegation
+	errand *errand
 	out    providers.Outcome
 	usage  providers.Usage
 	acked  *amp.Ack
@@ -99,13 +106,17 @@ func (r *run) play(ctx context.Context) *providers.TurnError {
 	if !speaks {
 		return failure(providers.FailConfig, "agent %s has a token that is not for the %s", m.Recipient.AgentID, r.turn.Role)
 	}
+	var failed *providers.TurnError
+	closing := r.bus.serve(r, m.MessageID)
+	defer func() { closing(failed) }()
 	deadline := time.NewTimer(r.limits.Total)
 	defer deadline.Stop()
 	if r.delegation, err = r.bus.delegate(ctx, m, r.turn.Role); err != nil {
-		return r.stopped(ctx, err)
+		failed = r.stopped(ctx, err)
+		return failed
 	}
 	defer r.session.Close()
-	failed := r.listen(ctx, deadline.C)
+	failed = r.listen(ctx, deadline.C)
 	if failed != nil {
 		r.withdraw(failed.Text)
 	}
@@ -181,7 +192,9 @@ func (r *run) take(ctx context.Context, got Delivery) (done bool, failed *provid
 		failed = r.status(m)
 	case TaskResponse:
 		r.accept()
-		failed = readAnswer(r.turn, m, &r.out)
+		if failed = readAnswer(r.turn, m, &r.out); failed == nil && r.out.Question == "" {
+			failed = r.land(ctx, m)
+		}
 		r.settle(got.Key)
 		return true, failed
 	case ErrorMessage:

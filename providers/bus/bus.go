@@ -25,6 +25,7 @@ type Bus struct {
 	reserved map[string]room // what is on its way to the journal, by recipient
 	complain map[string]*budget
 	count    counts
+	desk     desk
 	late     *Session // holds answers that were taken, see keepAnswer
 }
 
@@ -61,7 +62,7 @@ func New(cfg Config, state *State) *Bus {
 	b := &Bus{
 		cfg: cfg, started: time.Now(), ops: make(chan *op, maxBatch), kick: make(chan struct{}, 1), closed: make(chan struct{}), state: state,
 		live: map[string]*live{}, sessions: map[string][]*Session{}, pending: map[Key]*op{}, reserved: map[string]room{},
-		complain: map[string]*budget{}, count: newCounts(),
+		complain: map[string]*budget{}, count: newCounts(), desk: desk{open: map[string]*errand{}},
 	}
 	b.late = &Session{bus: b, agent: Coordinator, via: "here", held: map[Key]*item{}}
 	for id := range state.agents {
@@ -78,6 +79,7 @@ const (
 
 // Run writes to the journal and watches the clocks until ctx ends. What was not written by then is refused with [ErrClosed].
 func (b *Bus) Run(ctx context.Context) {
+	b.sweepParcels(time.Now())
 	var wg sync.WaitGroup
 	wg.Go(func() { b.watch(ctx) })
 	for ctx.Err() == nil {

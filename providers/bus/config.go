@@ -31,6 +31,8 @@ type Member struct {
 	Roles []amp.Role
 	// Bearer, when it is not empty, is the name on the token that alone may register it.
 	Bearer string
+	// Repository allows it the commits that its requests start from.
+	Repository bool
 }
 
 // Config is what a bus needs. Zero numbers take the defaults in the comments.
@@ -52,8 +54,11 @@ type Config struct {
 	// Beat is how long an agent may send no heartbeat (90 s).
 	Beat time.Duration
 	// Lease is how long a message that was fetched may stay unconfirmed before it is handed out again (30 s).
-	Lease  time.Duration
-	Logger *slog.Logger
+	Lease time.Duration
+	// Parcels is the folder where commits from other machines arrive, empty where none do. MaxParcel (256 MiB) is how large they are at most.
+	Parcels   string
+	MaxParcel int64
+	Logger    *slog.Logger
 	// NewID gives each entry its id; nil means UUIDv7.
 	NewID func() string
 }
@@ -78,6 +83,7 @@ func (c *Config) defaults() {
 	orInt(&c.Agents, 10_000)
 	orSize(&c.QueueBytes, 64<<20)
 	orSize(&c.TotalBytes, 256<<20)
+	orSize(&c.MaxParcel, 256<<20)
 	orTime(&c.Keep, 24*time.Hour)
 	orTime(&c.Beat, 90*time.Second)
 	orTime(&c.Lease, 30*time.Second)

@@ -165,6 +165,9 @@ func aboutTurn(turn *providers.Turn) jsontext.Value {
 			about[name] = text
 		}
 	}
+	if turn.Work.BaseCommit != "" {
+		about["workspace"] = turn.Work
+	}
 	if turn.Reply != nil {
 		about["reply"] = turn.Reply
 	}

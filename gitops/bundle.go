@@ -1,0 +1,313 @@
+package gitops
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+)
+
+// The only ref in a bundle that goes to another machine, and in one that comes back. Neither is a ref of a repository: what a bundle names is
+// looked at, and never created.
+const (
+	offerRef  = "refs/arbiter/offer"
+	resultRef = "refs/arbiter/result"
+)
+
+// Offer writes a bundle of the commit that work in w starts from, without what have holds. Of have only commits that lie on the way to that
+// commit count, whatever else is named: nothing but their history is told.
+func (g *Git) Offer(ctx context.Context, w amp.Workspace, have []string, to io.Writer) error {
+	r, err := g.open(w.Repo)
+	if err != nil {
+		return err
+	}
+	at := want(w)
+	var known []string
+	for _, c := range have[:min(len(have), maxHave)] {
+		if !isHex(c) || len(c) != len(at) {
+			continue
+		}
+		full, err := r.commit(ctx, c)
+		if err != nil {
+			return err
+		}
+		if full == "" {
+			continue
+		}
+		if on, err := r.ancestor(ctx, full, at); err != nil {
+			return err
+		} else if on {
+			known = append(known, full)
+		}
+	}
+	return r.bundle(ctx, offerRef, at, known, to)
+}
+
+// maxHave is how many commits are looked at of those that another machine says it has.
+const maxHave = 32
+
+// bundle writes a bundle with one ref, which need not exist.
+func (r *repo) bundle(ctx context.Context, ref, commit string, known []string, to io.Writer) error {
+	head := "# v2 git bundle\n"
+	if len(commit) > 40 {
+		head = "# v3 git bundle\n@object-format=sha256\n"
+	}
+	revs := commit + "\n"
+	for _, c := range known {
+		head += "-" + c + "\n"
+		revs += "^" + c + "\n"
+	}
+	if _, err := io.WriteString(to, head+commit+" "+ref+"\n\n"); err != nil {
+		return fmt.Errorf("write a bundle: %w", err)
+	}
+	c := r.at()
+	c.stdin, c.to = revs, to
+	if _, err := r.g.run(ctx, c, "pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "--quiet"); err != nil {
+		return fmt.Errorf("write a bundle of %s: %w", short(commit), err)
+	}
+	return nil
+}
+
+// Pack writes what a turn made in the task's worktree as a bundle: the branch's commits since the turn began, and what was left uncommitted as
+// a commit on top. Nothing in the repository moves, and a second call makes the same commit. The parcel has no sum and no size when there is
+// nothing to write.
+func (g *Git) Pack(ctx context.Context, w amp.Workspace, turnID, file string) (amp.Parcel, error) {
+	var p amp.Parcel
+	r, wt, end, err := g.begin(w)
+	if err != nil {
+		return p, err
+	}
+	defer end()
+	rec, err := g.load(w.TaskID, turnID)
+	if err != nil {
+		return p, err
+	}
+	if rec == nil {
+		return p, fmt.Errorf("pack turn %s of %s: nothing is recorded of its start; it has to be run again", turnID, w.TaskID)
+	}
+	var c amp.Check
+	if stop, err := wt.verifyTrust(rec, &c); err != nil || stop {
+		if err == nil {
+			err = &amp.ParcelError{Why: "the worktree cannot be trusted, so git was not run in it: " + c.Claims[0].Found}
+		}
+		return p, err
+	}
+	if p.Tip, err = r.tip(ctx, "refs/heads/"+w.Branch); err != nil {
+		return p, err
+	}
+	if p.Tip == "" {
+		return p, &amp.ParcelError{Why: "the branch was deleted; it was at " + short(rec.Tip)}
+	}
+	if p.Left, err = wt.left(ctx, w, rec, p.Tip); err != nil || p.Head() == rec.Tip {
+		return p, err
+	}
+	return p, r.bundleFile(ctx, file, &p, rec.Tip)
+}
+
+// left is a commit of what the agent left uncommitted, "" when there is none, or none that belongs to the branch.
+func (wt *worktree) left(ctx context.Context, w amp.Workspace, rec *turnRecord, tip string) (string, error) {
+	s, err := wt.look(ctx)
+	if err != nil || len(s.changed) == 0 || s.head != tip {
+		return "", err
+	}
+	v := &verification{wt: wt, state: s}
+	if size := v.leftSize(); size > maxLeftovers {
+		return "", &amp.ParcelError{Why: fmt.Sprintf("%s of %d MB were left uncommitted; files that are no part of the work must be ignored or removed",
+			plural(len(s.changed), "file"), size>>20)}
+	}
+	tree, err := wt.tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	c := wt.r.at()
+	c.write, c.as = true, &identity{"arbiter executor", string(w.TaskID) + agentDomain}
+	c.date = rec.At.UTC().Format(time.RFC3339)
+	c.stdin = message("Left uncommitted by "+string(w.TaskID), nil)
+	out, err := wt.g.run(ctx, c, "commit-tree", tree, "-p", tip, "-F", "-")
+	if err != nil {
+		return "", fmt.Errorf("pack what turn %s left: %w", rec.Turn, err)
+	}
+	return strings.TrimSpace(out), nil
+}
+
+// bundleFile writes a parcel's bundle to a file and notes its sum and size.
+func (r *repo) bundleFile(ctx context.Context, file string, p *amp.Parcel, known string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write a bundle: %w", err)
+	}
+	sum := sha256.New()
+	n := new(counter)
+	err = r.bundle(ctx, resultRef, p.Head(), []string{known}, io.MultiWriter(f, sum, n))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	p.SHA256, p.Bytes = hex.EncodeToString(sum.Sum(nil)), int64(*n)
+	return nil
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// parcelHeader is what stands before the pack of a bundle.
+type parcelHeader struct {
+	needs   []string
+	commit  string
+	size    int64  // of the header itself
+	objects uint32 // of the pack
+}
+
+// maxNeeds bounds the prerequisites of a bundle.
+const maxNeeds = 64
+
+// readHeader reads the beginning of a bundle that must hold exactly one ref. What it refuses is an [*amp.ParcelError].
+func readHeader(in io.Reader, ref string) (*parcelHeader, error) {
+	bad := func(format string, args ...any) (*parcelHeader, error) {
+		return nil, &amp.ParcelError{Why: fmt.Sprintf("the bundle "+format, args...)}
+	}
+	b := bufio.NewReaderSize(in, 4096)
+	h := &parcelHeader{}
+	line := func() (string, bool) {
+		text, err := b.ReadSlice('\n') // no longer than the buffer
+		h.size += int64(len(text))
+		return strings.TrimSuffix(string(text), "\n"), err == nil
+	}
+	length := 40
+	switch first, ok := line(); {
+	case ok && first == "# v2 git bundle":
+	case ok && first == "# v3 git bundle":
+		if form, ok := line(); !ok || form != "@object-format=sha256" {
+			return bad("has the capability %q, which is not known", form)
+		}
+		length = 64
+	default:
+		return bad("is none: its first line is %q", first[:min(len(first), 40)])
+	}
+	hash := func(s string) bool { return len(s) == length && isHex(s) }
+	for {
+		text, ok := line()
+		if !ok {
+			return bad("has a broken header")
+		}
+		if text == "" {
+			break
+		}
+		if need, is := strings.CutPrefix(text, "-"); is {
+			need, _, _ = strings.Cut(need, " ")
+			if !hash(need) || h.commit != "" || len(h.needs) >= maxNeeds {
+				return bad("has a prerequisite that is no commit, or more than %d of them", maxNeeds)
+			}
+			h.needs = append(h.needs, need)
+			continue
+		}
+		commit, name, _ := strings.Cut(text, " ")
+		if name != ref || h.commit != "" {
+			return bad("holds the ref %q; want %s alone", name[:min(len(name), 100)], ref)
+		}
+		if !hash(commit) {
+			return bad("names no commit for its ref")
+		}
+		h.commit = commit
+	}
+	if h.commit == "" {
+		return bad("holds no ref")
+	}
+	pack := make([]byte, 12)
+	if _, err := io.ReadFull(b, pack); err != nil || !bytes.HasPrefix(pack, []byte("PACK")) {
+		return bad("holds no pack")
+	}
+	h.objects = binary.BigEndian.Uint32(pack[8:])
+	return h, nil
+}
+
+// Clone makes the repository dir for work on commits of this length, unless it is there, and brings the commit that work in w starts from into
+// it from a bundle of [Git.Offer]. An empty file says that the commit is there already.
+func (g *Git) Clone(ctx context.Context, dir string, w amp.Workspace, file string) error {
+	if !exists(filepath.Join(dir, ".git")) {
+		args := []string{"init", "-q", "-b", w.BaseBranch}
+		if len(want(w)) > 40 {
+			args = append(args, "--object-format=sha256")
+		}
+		if _, err := g.run(ctx, call{write: true}, append(args, "--", dir)...); err != nil {
+			return fmt.Errorf("make a repository for work: %w", err)
+		}
+	}
+	r, err := g.open(dir)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		if err := r.unbundle(ctx, incoming{file: file, ref: offerRef, commit: want(w)}); err != nil {
+			return err
+		}
+	}
+	at, err := r.commit(ctx, want(w))
+	if err == nil && at == "" {
+		err = fmt.Errorf("commit %s is not in %s", short(want(w)), dir)
+	}
+	if err != nil {
+		return err
+	}
+	for ref, commit := range map[string]string{keptPrefix + fileName(string(w.TaskID)): at, "refs/heads/" + w.BaseBranch: w.BaseCommit} {
+		old, err := r.tip(ctx, ref)
+		if err != nil {
+			return err
+		}
+		if old == commit {
+			continue
+		}
+		if err := r.setRef(ctx, ref, commit, old, "from the coordinator"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keptPrefix begins the refs that keep what came from the coordinator.
+const keptPrefix = "refs/arbiter/from/"
+
+// Has reports whether the repository dir has the commit that work in w starts from, and commits that it had before: what [Git.Offer] need not
+// send again.
+func (g *Git) Has(ctx context.Context, dir string, w amp.Workspace) (has bool, have []string, err error) {
+	if !exists(filepath.Join(dir, ".git")) {
+		return false, nil, nil
+	}
+	r, err := g.open(dir)
+	if err != nil {
+		return false, nil, err
+	}
+	at, err := r.commit(ctx, want(w))
+	if err != nil || at != "" {
+		return at != "", nil, err
+	}
+	refs, err := r.refs(ctx, keptPrefix, "refs/heads/"+w.BaseBranch, "refs/heads/"+w.Branch)
+	if err != nil {
+		return false, nil, err
+	}
+	for _, c := range refs {
+		have = append(have, c)
+	}
+	slices.Sort(have)
+	have = slices.Compact(have)
+	return false, have[:min(len(have), maxHave)], nil
+}

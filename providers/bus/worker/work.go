@@ -1,0 +1,317 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/providers"
+	"arbiter/providers/bus"
+)
+
+// maxRuns is how often a turn runs that is interrupted each time.
+const maxRuns = 5
+
+// work brings a job as far as it comes: to an answer, and to the coordinator.
+func (w *Worker) work(ctx context.Context, t *task) {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		t.live, t.stop, t.tell = false, nil, nil
+		if ctx.Err() == nil && (t.State == Taken || t.State == Answered) { // it came again meanwhile
+			w.begin(ctx, t)
+		}
+	}()
+	w.mu.Lock()
+	state := t.State
+	w.mu.Unlock()
+	if state == Taken {
+		if err := w.perform(ctx, t); err != nil {
+			if !errors.Is(err, errStopped) {
+				w.broken(err)
+			}
+			return
+		}
+	}
+	if err := w.tell(ctx, t); err != nil && !errors.Is(err, errStopped) {
+		w.broken(err)
+	}
+}
+
+// perform runs the turn of a job and keeps its answer. It is errStopped when the worker ends or the request was withdrawn; any other error is
+// one of the worker's own disk.
+func (w *Worker) perform(ctx context.Context, t *task) error {
+	raw, err := w.shelf.request(&t.Job)
+	if err != nil {
+		return fmt.Errorf("read a request: %w", err)
+	}
+	o, err := readOrder(raw)
+	if err != nil {
+		return fmt.Errorf("read a request that was kept: %w", err)
+	}
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.mu.Lock()
+	if t.State != Taken {
+		w.mu.Unlock()
+		return errStopped
+	}
+	t.stop, t.why = cancel, ""
+	w.mu.Unlock()
+	unlock := w.lock("task/" + string(t.Task))
+	defer unlock()
+	select {
+	case w.slots <- struct{}{}:
+		defer func() { <-w.slots }()
+	case <-run.Done():
+		return errStopped
+	}
+	w.mu.Lock()
+	if t.State != Taken {
+		w.mu.Unlock()
+		return errStopped
+	}
+	t.Run, t.Runs = newRun(), t.Runs+1
+	err = w.become(t, Running, "fetches the commits")
+	runs := t.Runs
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	var answer *Answer
+	if runs > maxRuns {
+		answer = failed(&providers.TurnError{Failure: providers.FailCrashed, Text: fmt.Sprintf("the worker ended during this turn %d times", maxRuns)})
+	} else if answer, err = w.answer(run, t, o); err != nil {
+		return err
+	}
+	if run.Err() != nil { // stopped: what it made stays here, pinned
+		return errStopped
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.State != Running {
+		return errStopped
+	}
+	answer.At = time.Now().UTC()
+	t.Answer = answer
+	w.cfg.Logger.Info("a turn is over", "task", t.Task, "message", t.MessageID, "answer", answer.Type)
+	return w.become(t, Answered, "brings its answer to the coordinator")
+}
+
+// answer runs the agent, and says what came of it.
+func (w *Worker) answer(ctx context.Context, t *task, o *order) (*Answer, error) {
+	name := strings.TrimPrefix(t.Agent, AgentID(w.cfg.Name, ""))
+	member, ok := w.cfg.Agents[name]
+	switch {
+	case !ok:
+		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: "worker " + w.cfg.Name + " does not offer agent " + name + " any more"}), nil
+	case !slices.Contains(member.Roles, o.about.Role):
+		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: fmt.Sprintf("agent %s of worker %s is no %s", name, w.cfg.Name, o.about.Role)}), nil
+	case o.about.Role != amp.Executor:
+		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: "a worker runs executors alone"}), nil
+	}
+	turn := o.turn()
+	turn.ID = t.Run
+	sum := sha256.Sum256([]byte(turn.Work.Repo))
+	turn.Work.Repo = filepath.Join(w.cfg.Home, "repositories", hex.EncodeToString(sum[:8]))
+	turn.Home = filepath.Join(w.cfg.Home, "homes", string(t.Task), string(turn.Role))
+	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
+		return nil, fmt.Errorf("make the agent's home: %w", err)
+	}
+	if err := w.fetch(ctx, t, &turn); err != nil {
+		return w.unprepared(ctx, "the commits could not be fetched", err)
+	}
+	p, err := w.cfg.Git.Prepare(ctx, turn.Work, turn.ID)
+	if err != nil {
+		return w.unprepared(ctx, "the worktree could not be made", err)
+	}
+	turn.Dir, turn.Env = p.Dir, p.Env
+	return w.play(ctx, t, member.Agent, &turn)
+}
+
+func (w *Worker) unprepared(ctx context.Context, what string, err error) (*Answer, error) {
+	if ctx.Err() != nil {
+		return nil, errStopped
+	}
+	return failed(&providers.TurnError{Failure: providers.FailCrashed, Text: "on worker " + w.cfg.Name + " " + what + ": " + err.Error()}), nil
+}
+
+// fetch brings the commit that the turn starts from into the clone. While the coordinator is not there, or has not asked again since it was
+// started, it is waited for.
+func (w *Worker) fetch(ctx context.Context, t *task, turn *providers.Turn) error {
+	unlock := w.lock("clone/" + turn.Work.Repo)
+	defer unlock()
+	file := w.shelf.file(&t.Job, offerFile)
+	defer func() { _ = os.Remove(file) }() // it is in the clone, or no good
+	if err := os.MkdirAll(filepath.Dir(turn.Work.Repo), 0o700); err != nil {
+		return err
+	}
+	has, have, err := w.cfg.Git.Has(ctx, turn.Work.Repo, turn.Work)
+	if err != nil {
+		return err
+	}
+	if has {
+		return w.cfg.Git.Clone(ctx, turn.Work.Repo, turn.Work, "")
+	}
+	err = w.persist(ctx, t, "fetch the commits", func() error {
+		n, err := w.link.fetch(ctx, t.Agent, t.MessageID, have, file)
+		if err == nil {
+			w.cfg.Logger.Info("fetched the commits", "task", t.Task, "bytes", n)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.cfg.Git.Clone(ctx, turn.Work.Repo, turn.Work, file)
+}
+
+// persist tries until it is done, refused, or ctx ends.
+func (w *Worker) persist(ctx context.Context, t *task, what string, f func() error) error {
+	var p patience
+	for {
+		err := f()
+		if err == nil || refused(err) {
+			return err
+		}
+		if p.n == 3 {
+			w.cfg.Logger.Warn("the coordinator does not take part; it is tried again", "task", t.Task, "to", what, "err", err)
+		}
+		if !p.wait(ctx, t.wake) {
+			return errStopped
+		}
+	}
+}
+
+// play runs the agent in its worktree and packs what it made.
+func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn *providers.Turn) (*Answer, error) {
+	s := w.newTeller(ctx, t, len(turn.Message) > 0)
+	w.mu.Lock()
+	t.tell = s
+	err := w.become(t, Running, "the agent works")
+	w.mu.Unlock()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	if log, err := os.OpenFile(w.shelf.file(&t.Job, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
+		defer log.Close()
+		turn.Log = log
+	}
+	turn.Ask = func(context.Context, providers.Permission) providers.Decision {
+		return providers.Decision{Reason: "nobody can be asked for permission on a worker"}
+	}
+	out, err := agent.Run(ctx, *turn, s.heard)
+	whole := context.WithoutCancel(ctx)
+	var p amp.Parcel
+	if err == nil {
+		p, err = w.cfg.Git.Pack(whole, turn.Work, turn.ID, w.shelf.file(&t.Job, resultFile))
+	}
+	check, gitErr := w.cfg.Git.Verify(whole, turn.Work, turn.ID, nil, t.MessageID)
+	if gitErr != nil {
+		w.cfg.Logger.Warn("what the turn did to its clone could not be judged", "task", t.Task, "err", gitErr)
+	}
+	if ctx.Err() != nil {
+		s.close()
+		return nil, errStopped
+	}
+	if check.Escalate != "" {
+		s.heard(providers.Event{Type: providers.EventEscalation, Payload: escalation(t, &check)})
+	}
+	s.close()
+	if err != nil {
+		return failedBy(err), nil
+	}
+	return succeeded(&out, &p), nil
+}
+
+// tell brings the answer to the coordinator: first the commits, then the words.
+func (w *Worker) tell(ctx context.Context, t *task) error {
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.mu.Lock()
+	if t.State != Answered {
+		w.mu.Unlock()
+		return errStopped
+	}
+	t.stop = cancel
+	a := *t.Answer
+	w.mu.Unlock()
+	if p := a.Parcel; p != nil && p.SHA256 != "" {
+		err := w.persist(run, t, "bring the commits", func() error {
+			return w.link.upload(run, t.Agent, t.MessageID, w.shelf.file(&t.Job, resultFile), p)
+		})
+		if errors.Is(err, errStopped) {
+			return err
+		}
+		if err != nil {
+			a = *failed(&providers.TurnError{Failure: providers.FailAnswer, Text: "the coordinator refuses the commits: " + err.Error()})
+			a.At = time.Now().UTC()
+		}
+	}
+	var told string
+	err := w.persist(run, t, "tell the answer", func() error {
+		w.mu.Lock()
+		j := t.Job
+		w.mu.Unlock()
+		j.Answer, told = &a, j.Turn
+		return w.link.send(run, w.final(t, &j))
+	})
+	if errors.Is(err, errStopped) {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.cfg.Logger.Warn("the coordinator refused the answer", "task", t.Task, "err", err)
+	} else {
+		w.cfg.Logger.Info("told the answer", "task", t.Task, "message", t.MessageID)
+	}
+	if t.State != Answered {
+		return nil
+	}
+	t.Answer = &a
+	if t.Turn != told { // asked again meanwhile
+		return w.shelf.save(&t.Job)
+	}
+	return w.become(t, Told, "")
+}
+
+// final is the message that holds the answer.
+func (w *Worker) final(t *task, j *Job) *bus.Message {
+	m := w.reply(t, j.Answer.Type, answerID(j), j.Answer.Payload)
+	m.Sender.SessionID = j.Answer.Session
+	if j.Answer.Usage != (usage{}) {
+		m.Metadata["usage"] = jsonOf(j.Answer.Usage)
+	}
+	if j.Answer.Parcel != nil {
+		m.Metadata["parcel"] = jsonOf(j.Answer.Parcel)
+	}
+	if j.Answer.Type == bus.ErrorMessage {
+		m.Metadata["retryable"] = amp.Raw("false") // the coordinator decides whether the task is tried again
+	}
+	return m
+}
+
+// escalation is what the coordinator is told of refs in the clone that the agent went for.
+func escalation(t *task, c *amp.Check) json.RawMessage {
+	found := c.Text
+	for _, cl := range c.Claims {
+		if cl.Finding == amp.Refuted {
+			found = cl.Found
+		}
+	}
+	return json.RawMessage(jsonOf(map[string]any{
+		"severity": amp.Critical, "escalation_type": c.Escalate,
+		"description": fmt.Sprintf("The agent of %s went for refs that are not its own, in the clone of its worker: %s", t.Task, found),
+	}))
+}

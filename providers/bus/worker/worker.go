@@ -1,0 +1,360 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"arbiter/amp"
+	"arbiter/providers"
+	"arbiter/providers/bus"
+)
+
+// Git is the git work of a worker, in clones of its own.
+type Git interface {
+	// Has reports whether a clone has the commit that work in w starts from, and commits that it had before.
+	Has(ctx context.Context, dir string, w amp.Workspace) (has bool, have []string, err error)
+	// Clone makes the clone, or brings the commits of a bundle into it.
+	Clone(ctx context.Context, dir string, w amp.Workspace, bundle string) error
+	// Prepare makes the worktree ready for a turn, Verify judges what a turn did to refs and pins what a failed one left.
+	Prepare(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
+	Verify(ctx context.Context, w amp.Workspace, turnID string, result *amp.Result, msgID string) (amp.Check, error)
+	// Pack writes what a turn made as a bundle.
+	Pack(ctx context.Context, w amp.Workspace, turnID, file string) (amp.Parcel, error)
+}
+
+// Member is an agent that the worker offers.
+type Member struct {
+	Agent providers.Agent
+	Roles []amp.Role
+}
+
+// Config is what a worker needs. Zero numbers take the defaults in the comments.
+type Config struct {
+	// URL is the address of the bus, http:// or https://, Token the agent's.
+	URL, Token string
+	// Name is the worker's: its agents are worker://Name/agent.
+	Name string
+	// Home is the worker's folder, which it does not share.
+	Home   string
+	Agents map[string]Member
+	// Slots is how many turns run at once (2).
+	Slots int
+	Git   Git
+	// HTTP makes the connections; nil is a plain client.
+	HTTP *http.Client
+	// Beat is the time between heartbeats (30 s), Keep how long an answer is kept after it was told (24 h).
+	Beat, Keep time.Duration
+	Version    string
+	Logger     *slog.Logger
+}
+
+// AgentID is the id of an agent on the bus.
+func AgentID(worker, agent string) string { return "worker://" + worker + "/" + agent }
+
+// Worker offers agents on a bus and runs what they are asked.
+type Worker struct {
+	cfg   Config
+	link  link
+	shelf shelf
+	slots chan struct{}
+	// fatal ends the worker: its disk cannot be written.
+	fatal chan error
+
+	mu    sync.Mutex
+	jobs  map[string]*task
+	trees map[string]*sync.Mutex // one at a time works in a task's worktree, or fills a clone
+	wg    sync.WaitGroup
+}
+
+// task is a job in this process. The worker's lock guards it.
+type task struct {
+	Job
+	// stop ends the run; why is set before.
+	stop context.CancelFunc
+	why  string
+	// live is set while a goroutine is at work on it, wake wakes it when the coordinator asks again.
+	live bool
+	wake chan struct{}
+	tell *teller
+}
+
+// New returns a worker with what an earlier one left in its home. It does nothing until Run.
+func New(c Config) (*Worker, error) {
+	if c.Slots <= 0 {
+		c.Slots = 2
+	}
+	if c.Beat <= 0 {
+		c.Beat = 30 * time.Second
+	}
+	if c.Keep <= 0 {
+		c.Keep = 24 * time.Hour
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	client := http.Client{}
+	if c.HTTP != nil {
+		client = *c.HTTP
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this host alone
+	w := &Worker{
+		cfg: c, link: link{c.URL, c.Token, &client}, shelf: shelf{filepath.Join(c.Home, "jobs")}, slots: make(chan struct{}, c.Slots),
+		fatal: make(chan error, 1), jobs: map[string]*task{}, trees: map[string]*sync.Mutex{},
+	}
+	if err := os.MkdirAll(w.shelf.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of requests: %w", err)
+	}
+	all, err := w.shelf.load()
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range all {
+		w.jobs[j.MessageID] = &task{Job: *j, wake: make(chan struct{}, 1)}
+	}
+	return w, nil
+}
+
+// Run offers the agents until ctx ends. A turn that runs then is stopped, and runs again when the worker is started again.
+func (w *Worker) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := w.recover(ctx); err != nil {
+		return err
+	}
+	for name := range w.cfg.Agents {
+		w.wg.Go(func() { w.connect(ctx, name) })
+	}
+	w.wg.Go(func() { w.forget(ctx) })
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-w.fatal:
+	}
+	cancel(err)
+	w.wg.Wait()
+	return err
+}
+
+// recover ends what a worker that was killed left running, and goes on with its requests.
+func (w *Worker) recover(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.jobs {
+		if t.State == Running {
+			if err := w.reap(ctx, t); err != nil {
+				return fmt.Errorf("end what was left of run %s: %w", t.Run, err)
+			}
+			w.cfg.Logger.Info("a turn was interrupted; it runs again", "task", t.Task, "message", t.MessageID)
+			if err := w.become(t, Taken, ""); err != nil {
+				return err
+			}
+		}
+		if t.State == Taken || t.State == Answered {
+			w.begin(ctx, t)
+		}
+	}
+	return nil
+}
+
+func (w *Worker) reap(ctx context.Context, t *task) error {
+	for name, m := range w.cfg.Agents {
+		if r, ok := m.Agent.(providers.Reaper); ok && AgentID(w.cfg.Name, name) == t.Agent {
+			return r.Reap(ctx, t.Run)
+		}
+	}
+	return nil
+}
+
+// become writes down how far a job has come. The lock is held.
+func (w *Worker) become(t *task, s State, doing string) error {
+	t.State, t.Doing, t.At = s, doing, time.Now().UTC()
+	return w.shelf.save(&t.Job)
+}
+
+// broken ends the worker.
+func (w *Worker) broken(err error) {
+	select {
+	case w.fatal <- err:
+	default:
+	}
+}
+
+// take takes a message of the bus. When it returns nil, what the message asks is on disk.
+func (w *Worker) take(ctx context.Context, agent string, raw []byte) error {
+	o, err := readOrder(raw)
+	if err != nil {
+		w.cfg.Logger.Warn("a message is not understood", "agent", agent, "err", err)
+		return nil
+	}
+	if o.message.Type != bus.TaskRequest {
+		return w.control(o)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := o.message.MessageID
+	t := w.jobs[id]
+	if t == nil {
+		t = &task{Job: Job{
+			MessageID: id, Agent: agent, Task: o.task, Role: o.about.Role, Turn: o.about.Turn, State: Taken, At: time.Now().UTC(),
+		}, wake: make(chan struct{}, 1)}
+		if err := w.shelf.put(&t.Job, raw); err != nil {
+			return err
+		}
+		w.jobs[id] = t
+		w.cfg.Logger.Info("took a request", "agent", agent, "task", t.Task, "role", t.Role, "message", id)
+		w.begin(ctx, t)
+		return nil
+	}
+	return w.again(ctx, t, o, raw)
+}
+
+// again takes a request that came before: the same turn of the coordinator is told the same, another one is what the answer is for now. Only
+// what failed, or was withdrawn, runs again, and only for another turn. The lock is held.
+func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error {
+	another := t.Turn != o.about.Turn
+	t.Turn = o.about.Turn
+	over := t.State == Withdrawn || t.State == Told && t.Answer.Type == bus.ErrorMessage
+	switch {
+	case another && over:
+		if t.stop != nil {
+			t.stop()
+		}
+		t.Answer, t.Runs = nil, 0
+		if err := w.shelf.put(&t.Job, raw); err != nil {
+			return err
+		}
+		if err := w.become(t, Taken, ""); err != nil {
+			return err
+		}
+		w.cfg.Logger.Info("took a request again", "task", t.Task, "message", t.MessageID)
+	case t.State == Told:
+		if err := w.become(t, Answered, "tells its answer again"); err != nil {
+			return err
+		}
+	default:
+		if err := w.shelf.save(&t.Job); err != nil {
+			return err
+		}
+		if t.tell != nil && another {
+			t.tell.ackAgain()
+		}
+	}
+	w.cfg.Logger.Info("a request came again", "task", t.Task, "message", t.MessageID, "state", t.State)
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+	if t.State == Taken || t.State == Answered {
+		w.begin(ctx, t)
+	}
+	return nil
+}
+
+// control takes a word of the coordinator about a request.
+func (w *Worker) control(o *order) error {
+	var said struct{ Status string }
+	if o.message.Type != bus.StatusUpdate || decode(o.message.Payload, &said) != nil || said.Status != "withdrawn" {
+		return nil
+	}
+	var of string
+	if err := decode(o.message.Metadata["original_message_id"], &of); err != nil {
+		return nil //nolint:nilerr // it names no request
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.jobs[of]
+	if t == nil || t.Turn != o.about.Turn || t.State == Told || t.State == Withdrawn {
+		return nil
+	}
+	w.cfg.Logger.Info("a request was withdrawn", "task", t.Task, "message", of)
+	if err := w.become(t, Withdrawn, ""); err != nil {
+		return err
+	}
+	if t.stop != nil {
+		t.why = "the coordinator withdrew the request"
+		t.stop()
+	}
+	return nil
+}
+
+// begin lets a goroutine work on a job, unless one does. The lock is held.
+func (w *Worker) begin(ctx context.Context, t *task) {
+	if t.live {
+		return
+	}
+	t.live = true
+	w.wg.Go(func() { w.work(ctx, t) })
+}
+
+// connect keeps the connection of an agent until ctx ends.
+func (w *Worker) connect(ctx context.Context, name string) {
+	agent := AgentID(w.cfg.Name, name)
+	var p patience
+	for {
+		began := time.Now()
+		err := w.converse(ctx, agent, name)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			p.n = 0
+		}
+		w.cfg.Logger.Warn("the connection to the coordinator was lost; it is tried again", "agent", agent, "err", err)
+		if unwelcome(err) {
+			p.n = max(p.n, 6) // a token does not become valid in no time
+		}
+		if !p.wait(ctx, nil) {
+			return
+		}
+	}
+}
+
+// lock serialises work under a name.
+func (w *Worker) lock(name string) func() {
+	w.mu.Lock()
+	m := w.trees[name]
+	if m == nil {
+		m = new(sync.Mutex)
+		w.trees[name] = m
+	}
+	w.mu.Unlock()
+	m.Lock()
+	return m.Unlock
+}
+
+// forget removes jobs that are long over.
+func (w *Worker) forget(ctx context.Context) {
+	tick := time.NewTicker(10 * time.Minute)
+	defer tick.Stop()
+	for {
+		w.mu.Lock()
+		for id, t := range w.jobs {
+			if !t.live && slices.Contains([]State{Told, Withdrawn}, t.State) && time.Since(t.At) > w.cfg.Keep {
+				if err := w.shelf.drop(&t.Job); err != nil {
+					w.cfg.Logger.Warn("an old request stays", "err", err)
+				}
+				delete(w.jobs, id)
+			}
+		}
+		w.mu.Unlock()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func newRun() string { return "run-" + uuid.Must(uuid.NewV7()).String() }
+
+var errStopped = errors.New("stopped")
