@@ -182,6 +182,9 @@ func (t *Task) resumed() Status {
 	case Reviewing:
 		t.Request, t.Verdict = nil, nil
 		return Verifying
+	case Drafting: // the planner is asked anew
+		t.Attempts = 0
+		return Drafting
 	case "":
 		return Held
 	default:

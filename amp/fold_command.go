@@ -122,8 +122,8 @@ func headline(text string) string {
 // step takes one of the commands that may stand alone or follow an unlock, a resume or a rollback.
 func (t *Task) step(e *Entry, c *Command, name CommandName) {
 	switch name {
-	case Redispatch, Reassign:
-		if !t.move(Redispatched, e.At) {
+	case Redispatch, Reassign: // as a follow-up too only of what is approved
+		if t.Approval == nil || !t.move(Redispatched, e.At) {
 			return
 		}
 		if c.Args.Executor != "" {

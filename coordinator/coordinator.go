@@ -160,12 +160,11 @@ func (c *Config) defaults() {
 type Coordinator struct {
 	cfg     Config
 	started time.Time
-	inbox   chan request
-	closed  chan struct{}
 	hub     hub
+	*goroutines
+	beside edge // goroutines, but in a simulation
 	// arriving lets events of others in one by one.
 	arriving sync.Mutex
-	wg       sync.WaitGroup
 
 	// What follows belongs to the goroutine of Run.
 	board     *amp.Board
@@ -210,10 +209,11 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{
-		cfg: cfg, board: board, inbox: make(chan request), closed: make(chan struct{}),
+		cfg: cfg, board: board, goroutines: newGoroutines(),
 		works: map[string]*work{}, asks: map[string]asked{}, live: map[string]*liveTurn{}, dirty: map[amp.TaskID]bool{},
 		queued: map[amp.TaskID]bool{}, reserved: map[amp.TaskID]bool{}, deadlines: map[amp.TaskID]time.Time{},
 	}
+	c.beside = c.goroutines
 	c.hub.head = board.Head.Seq
 	if cfg.Owner != "" {
 		shared, ok := cfg.Log.(ssot.Shared)

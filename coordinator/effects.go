@@ -287,9 +287,7 @@ func (c *Coordinator) reap(ctx context.Context, t *amp.Task) {
 				break
 			}
 			c.cfg.Logger.Error("a lost turn still has processes", "task", u.TaskID, "turn", u.TurnID, "err", err)
-			select {
-			case <-time.After(retryGit):
-			case <-ctx.Done():
+			if c.beside.pause(ctx, retryGit); ctx.Err() != nil {
 				return outcome{}
 			}
 		}

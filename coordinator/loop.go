@@ -11,36 +11,8 @@ import (
 	"arbiter/ssot"
 )
 
-// request is one thing for the loop to judge. run sees the board as every request before it left it, and returns the records
-// to append; it is called again when the board has changed before they were stored. done is told the outcome from the loop's
-// goroutine and must not block.
-type request struct {
-	// task is the only task whose state run reads or changes; empty means any.
-	task amp.TaskID
-	run  func(now time.Time) ([]amp.Record, error)
-	done func(appended []ssot.Appended, err error)
-	// lease is what the records depend on, nil when they depend on none.
-	lease *tenure
-	from  origin
-}
-
-// origin is who has a request: that decides whether it can wait for a store that does not answer.
-type origin int
-
-const (
-	fromWork origin = iota // a turn or a work: it waits
-	fromClient
-	fromView // it only reads the board
-)
-
-// maxBatch is how many requests are judged before they are appended together.
-const maxBatch = 512
-
 // retryStalled is how long the loop waits before it tries again what the store did not take: a full disk, a refused record.
 const retryStalled = time.Second
-
-// maxRejudged is how often records are judged again because others write about the same task all the time.
-const maxRejudged = 20
 
 // Run is the loop. It returns when ctx ends, after every agent was stopped and that was written down, or with the error of a
 // store that can no longer be trusted.
@@ -90,112 +62,6 @@ func (c *Coordinator) unpark() (r request, waits bool) {
 	r = c.parked[0]
 	c.parked = c.parked[1:]
 	return r, true
-}
-
-// take judges a request and those that wait behind it, and appends what they ask for at once. A request about a task that an
-// earlier one of the batch touches waits for the append, so that it sees the board as that one leaves it.
-func (c *Coordinator) take(ctx context.Context, r request) error {
-	b := batch{c: c, touched: map[amp.TaskID]bool{}}
-	for n := 0; ; n++ {
-		if err := b.add(ctx, r); err != nil {
-			return err
-		}
-		if n == maxBatch {
-			return b.flush(ctx)
-		}
-		select {
-		case r = <-c.inbox:
-		default:
-			return b.flush(ctx)
-		}
-	}
-}
-
-type batch struct {
-	c       *Coordinator
-	items   []judged
-	touched map[amp.TaskID]bool
-}
-
-// judged is a request and what was made of it.
-type judged struct {
-	request
-	records []amp.Record
-	refused error
-}
-
-func (b *batch) add(ctx context.Context, r request) error {
-	if r.task == "" || b.touched[r.task] {
-		if err := b.flush(ctx); err != nil {
-			return err
-		}
-	}
-	j := judged{request: r}
-	j.records, j.refused = r.run(b.c.now())
-	if j.refused != nil && len(j.records) == 0 {
-		j.tell(nil, j.refused)
-		return nil
-	}
-	b.items = append(b.items, j)
-	b.touched[r.task] = true
-	if r.task == "" {
-		return b.flush(ctx)
-	}
-	return nil
-}
-
-func (j *judged) tell(a []ssot.Appended, err error) {
-	if j.done != nil {
-		j.done(a, err)
-	}
-}
-
-func (b *batch) flush(ctx context.Context) error {
-	appended, err := b.commit(ctx)
-	for range maxRejudged {
-		if err == nil || !b.c.rejudged(ctx, err) {
-			break
-		}
-		for i := range b.items {
-			j := &b.items[i]
-			j.records, j.refused = j.run(b.c.now())
-		}
-		appended, err = b.commit(ctx)
-	}
-	fatal := err
-	if errors.Is(err, ssot.ErrFull) || errors.Is(err, ssot.ErrStale) || errors.Is(err, ssot.ErrFenced) {
-		fatal = nil
-	}
-	at := 0
-	for i := range b.items {
-		j := &b.items[i]
-		if err != nil {
-			if j.task != "" {
-				b.c.dirty[j.task] = true
-			}
-			j.tell(nil, err)
-			continue
-		}
-		n := len(j.records)
-		j.tell(appended[at:at+n], j.refused)
-		at += n
-	}
-	b.items = nil
-	clear(b.touched)
-	return fatal
-}
-
-func (b *batch) commit(ctx context.Context) ([]ssot.Appended, error) {
-	var records []amp.Record
-	var under []*tenure
-	for i := range b.items {
-		j := &b.items[i]
-		records = append(records, j.records...)
-		if len(j.records) > 0 && j.lease != nil && !j.lease.lost() {
-			under = append(under, j.lease)
-		}
-	}
-	return b.c.commit(ctx, records, under)
 }
 
 // commit appends records and folds what was fresh. Nothing has happened before it returns.
@@ -330,14 +196,19 @@ func (c *Coordinator) markAll() {
 	}
 }
 
-// shutdown stops what runs and writes down how it ended. Turns end as lost: the next coordinator starts them again.
-func (c *Coordinator) shutdown(write bool) {
+// halt tells what runs here to stop.
+func (c *Coordinator) halt() {
 	for _, w := range c.works {
 		w.cancel()
 	}
 	for _, l := range c.live {
 		l.stop("the coordinator was stopped")
 	}
+}
+
+// shutdown stops what runs and writes down how it ended. Turns end as lost: the next coordinator starts them again.
+func (c *Coordinator) shutdown(write bool) {
+	c.halt()
 	gone := make(chan struct{})
 	go func() { c.wg.Wait(); close(gone) }()
 	ctx := context.Background()
@@ -349,9 +220,7 @@ func (c *Coordinator) shutdown(write bool) {
 	c.life = ctx
 	last := func(r request) {
 		if !write {
-			if r.done != nil {
-				r.done(nil, ErrNotRunning)
-			}
+			r.tell(nil, ErrNotRunning)
 			return
 		}
 		if err := c.take(ctx, r); err != nil {
@@ -371,39 +240,4 @@ func (c *Coordinator) shutdown(write bool) {
 			return
 		}
 	}
-}
-
-// ask hands a request to the loop.
-func (c *Coordinator) ask(ctx context.Context, r request) error {
-	select {
-	case c.inbox <- r:
-		return nil
-	case <-c.closed:
-		return ErrNotRunning
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// call hands a request to the loop and waits for what became of it.
-func (c *Coordinator) call(
-	ctx context.Context, from origin, task amp.TaskID, run func(now time.Time) ([]amp.Record, error),
-) ([]ssot.Appended, error) {
-	type answer struct {
-		appended []ssot.Appended
-		err      error
-	}
-	ch := make(chan answer, 1)
-	err := c.ask(ctx, request{from: from, task: task, run: run, done: func(a []ssot.Appended, err error) { ch <- answer{a, err} }})
-	if err != nil {
-		return nil, err
-	}
-	a := <-ch
-	return a.appended, a.err
-}
-
-// view lets f read the board in the loop's goroutine. f must not keep what it sees.
-func (c *Coordinator) view(ctx context.Context, f func(*amp.Board)) error {
-	_, err := c.call(ctx, fromView, "", func(time.Time) ([]amp.Record, error) { f(c.board); return nil, nil })
-	return err
 }

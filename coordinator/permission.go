@@ -48,9 +48,7 @@ func (c *Coordinator) permit(ctx context.Context, l *liveTurn, p amp.Permission)
 			}
 		},
 	}
-	select {
-	case c.inbox <- request:
-	case <-ctx.Done():
+	if c.beside.hand(ctx, request) != nil {
 		return providers.Decision{Reason: "the turn ends"}
 	}
 	select {

@@ -359,6 +359,9 @@ func (c *Coordinator) judgeContent(t *amp.Task, cmd *amp.Command) *amp.Problem {
 	if next != "" && !slices.Contains([]amp.CommandName{amp.Redispatch, amp.Reassign, amp.Split, amp.Accept, amp.Terminate}, next) {
 		return missing("args.next", fmt.Sprintf("%s cannot follow %s", next, cmd.Command))
 	}
+	if (next == amp.Redispatch || next == amp.Reassign) && t.Approval == nil {
+		return missing("args.next", fmt.Sprintf("%s cannot follow: no plan revision is approved", next))
+	}
 	for field, name := range map[string]string{"args.executor": cmd.Args.Executor, "args.reviewer": cmd.Args.Reviewer} {
 		if _, ok := c.cfg.Agents[name]; name != "" && !ok {
 			return missing(field, fmt.Sprintf("agent %q is not configured", name))

@@ -186,7 +186,7 @@ func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Ag
 	ctx, cancel := context.WithCancel(c.base(lease))
 	l := &liveTurn{Turn: u, cancel: cancel, started: c.now(), lease: lease}
 	c.live[u.TurnID] = l
-	c.wg.Go(func() {
+	c.beside.spawn(func() {
 		defer cancel()
 		if f, err := openLog(u.Log); err == nil {
 			defer f.Close()
@@ -196,14 +196,14 @@ func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Ag
 		}
 		turn.Ask = func(ctx context.Context, p providers.Permission) providers.Decision { return c.permit(ctx, l, p) }
 		out, err := agent.Run(ctx, turn, func(ev providers.Event) {
-			c.inbox <- request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }}
+			c.report(request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }})
 		})
 		end := c.examine(ctx, l, ws, out, err)
-		c.inbox <- request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) {
+		c.report(request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) {
 			delete(c.live, u.TurnID)
 			c.wake(u.TaskID)
 			return c.ended(l, end, now), nil
-		}}
+		}})
 	})
 }
 

@@ -49,7 +49,7 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 	w := &work{always: j.always, task: t.ID, epoch: t.Epoch, slot: j.slot, cancel: cancel}
 	c.works[key] = w
 	id := t.ID
-	c.wg.Go(func() {
+	c.beside.spawn(func() {
 		out := f(ctx)
 		aborted := ctx.Err() != nil
 		cancel()
@@ -60,7 +60,8 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 			c.wake(id)
 			stored = false
 			t := c.board.Task(id)
-			if aborted || lease.lost() || t.Epoch != w.epoch && !j.always || out.run == nil {
+			late := t.Epoch != w.epoch || c.board.Stopped != nil // it may have been done before it could be stopped
+			if aborted || lease.lost() || late && !j.always || out.run == nil {
 				return nil, nil
 			}
 			records := out.run(t, now)
@@ -72,7 +73,7 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 				out.after()
 			}
 		}
-		c.inbox <- r // the loop takes requests until every work is done
+		c.report(r)
 	})
 }
 

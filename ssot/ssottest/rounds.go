@@ -13,14 +13,16 @@ import (
 //
 //   - no turn of a task starts while another one is open, and an open turn ends once;
 //   - a message is worked on again only when the turn before did not answer it;
-//   - a dispatch has one result at most, a result one review, a review one verdict, each delivered by the turn that is open;
+//   - a dispatch has one result at most, a result one review unless the task was suspended meanwhile, a review one verdict, each
+//     delivered by the turn that is open;
 //   - a new dispatch follows a result or a decision, never another dispatch;
 //   - a message is acknowledged once, or its timeout is escalated once;
 //   - the epochs of leases never go back, and one epoch has one owner.
 //
-// It knows agents with adapters only. It returns every breach, nil when there is none.
-func CheckRounds(entries []amp.Entry) []error {
-	c := &rounds{tasks: map[amp.TaskID]*taskRounds{}}
+// Agents without an adapter are named as external: what they answer may come when no turn is open. It returns every breach, nil when
+// there is none.
+func CheckRounds(entries []amp.Entry, external ...string) []error {
+	c := &rounds{tasks: map[amp.TaskID]*taskRounds{}, external: external}
 	for i := range entries {
 		e := &entries[i]
 		if e.Seq != uint64(i)+1 {
@@ -36,6 +38,7 @@ func CheckRounds(entries []amp.Entry) []error {
 type rounds struct {
 	tasks    map[amp.TaskID]*taskRounds
 	breaches []error
+	external []string
 }
 
 type taskRounds struct {
@@ -45,6 +48,7 @@ type taskRounds struct {
 	answers  map[string]int               // answers by the message that they answer
 	last     string                       // the dispatch that is out
 	decided  bool                         // something was decided since
+	result   string                       // the result whose review was asked for last
 	due      map[string]bool              // messages that want an ACK
 	acks     map[string]int
 	owners   map[uint64]string
@@ -106,6 +110,7 @@ func (c *rounds) message(t *taskRounds, e *amp.Entry) {
 			Result   string             `json:"task_result_ref"`
 			Type     amp.EscalationType `json:"escalation_type"`
 			Affected []string           `json:"affected_msgs"`
+			Suspends bool               `json:"auto_suspended"`
 		} `json:"payload"`
 	}
 	c.body(e, &m)
@@ -128,7 +133,7 @@ func (c *rounds) message(t *taskRounds, e *amp.Entry) {
 	case amp.TaskResult, amp.ReviewVerdict:
 		answer(first)
 		t.decided = true
-		if t.open == nil || t.open.Role != m.From || t.open.For != first {
+		if !slices.Contains(c.external, e.Actor) && (t.open == nil || t.open.Role != m.From || t.open.For != first) {
 			c.bad(e, "%s comes from the %s without a turn for %s", m.MsgID, m.From, first)
 		}
 		if slices.Contains(t.session, m.From) {
@@ -137,8 +142,12 @@ func (c *rounds) message(t *taskRounds, e *amp.Entry) {
 		t.session = append(t.session, m.From)
 	case amp.ReviewRequest:
 		answer(m.Payload.Result)
+		t.result = m.Payload.Result
 	case amp.EscalationMsg:
 		t.decided = true
+		if m.Payload.Suspends { // the review that it fenced is asked for again
+			delete(t.answers, t.result)
+		}
 		if m.Payload.Type == amp.AckTimeoutEsc {
 			for _, id := range m.Payload.Affected {
 				if t.acks[id]++; t.acks[id] > 1 {

@@ -32,6 +32,9 @@ func roundEntries(lines []string) []amp.Entry {
 		case "timeout":
 			e.Kind = amp.KindMessage
 			e.Body = fmt.Appendf(nil, `{"msg_id":"ESC","type":"escalation","payload":{"escalation_type":%q,"affected_msgs":[%q]}}`, amp.AckTimeoutEsc, w[1])
+		case "suspended":
+			e.Kind = amp.KindMessage
+			e.Body = []byte(`{"msg_id":"ESC","type":"escalation","payload":{"escalation_type":"unknown","auto_suspended":true}}`)
 		case "ack":
 			e.Kind, e.Body = amp.KindAck, fmt.Appendf(nil, `{"ack_for":%q}`, w[1])
 		case "command":
@@ -86,6 +89,10 @@ func TestCheckRounds(t *testing.T) {
 		if !strings.Contains(found, bad.part) {
 			t.Errorf("%s after %s: found %s, want %q", bad.line, bad.after, found, bad.part)
 		}
+	}
+	again := slices.Concat(goodRound[:12], []string{"suspended", "end r1 Q killed", "command", "request Q2 R", "start r2 reviewer Q2 6 ben"})
+	if found := ssottest.CheckRounds(roundEntries(again)); len(found) > 0 {
+		t.Errorf("a review again after a suspension: %v", found)
 	}
 	gap := roundEntries(goodRound)
 	gap = slices.Delete(gap, 5, 6)
