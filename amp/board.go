@@ -56,56 +56,46 @@ func (b *Board) NewTaskID(now time.Time) TaskID {
 // Apply folds one entry. It fails, and changes nothing, when the entry does not follow the last one or when its body is not
 // what its kind says; both mean that the journal is damaged. A move that the lifecycle does not have changes no status: the
 // entry is history all the same.
-func (b *Board) Apply(e Entry) error {
+func (b *Board) Apply(e Entry) error { return b.ApplyFact(e, Parse(&e.Record)) }
+
+// ApplyFact is [Board.Apply] of an entry whose record was parsed before.
+func (b *Board) ApplyFact(e Entry, f Fact) error {
 	if e.Seq != b.Head.Seq+1 {
 		return fmt.Errorf("fold entry %d after %d: the journal has a gap", e.Seq, b.Head.Seq)
 	}
-	waited := b.Tasks[e.TaskID].waits()
-	if err := b.fold(&e); err != nil {
-		return fmt.Errorf("fold entry %d (%s %s): %w", e.Seq, e.Kind, e.ID, err)
+	if f.err != nil {
+		return fmt.Errorf("fold entry %d (%s %s): %w", e.Seq, e.Kind, e.ID, f.err)
 	}
+	waited := b.Tasks[e.TaskID].waits()
+	b.fold(&e, f.body)
 	b.awaited(&e, waited)
 	b.Head = Head{Seq: e.Seq, Hash: e.Hash}
 	return nil
 }
 
-func (b *Board) fold(e *Entry) error {
-	switch e.Kind {
-	case KindMessage:
-		m, _, err := Decode(e.Body)
-		if err != nil {
-			return err
-		}
-		return b.foldMessage(e, m)
-	case KindAck:
-		return foldBody(b, e, (*Board).foldAck)
-	case KindCommand:
-		return foldBody(b, e, (*Board).foldCommand)
-	case KindPlan:
-		return foldBody(b, e, (*Board).foldPlan)
-	case KindTurn:
-		return foldBody(b, e, (*Board).foldTurn)
-	case KindQuestion:
-		return foldBody(b, e, (*Board).foldQuestion)
-	case KindCheck:
-		return foldBody(b, e, (*Board).foldCheck)
-	case KindRefusal:
-		return foldBody(b, e, (*Board).foldRefusal)
-	case KindChain:
-		return foldBody(b, e, (*Board).foldChain)
-	case KindBus:
+func (b *Board) fold(e *Entry, body any) {
+	switch body := body.(type) {
+	case *Message:
+		b.foldMessage(e, body)
+	case *Ack:
+		b.foldAck(e, body)
+	case *Command:
+		b.foldCommand(e, body)
+	case *Plan:
+		b.foldPlan(e, body)
+	case *Turn:
+		b.foldTurn(e, body)
+	case *Question:
+		b.foldQuestion(e, body)
+	case *Check:
+		b.foldCheck(e, body)
+	case *Refusal:
+		b.foldRefusal(e, body)
+	case *Chain:
+		b.foldChain(e, body)
+	default: // of the bus, which has no body of ours
 		b.touch(e)
-		return nil
 	}
-	return fmt.Errorf("kind %q is not known to this version", e.Kind)
-}
-
-func foldBody[T any](b *Board, e *Entry, f func(*Board, *Entry, *T) error) error {
-	body, err := DecodeBody[T](e)
-	if err != nil {
-		return err
-	}
-	return f(b, e, &body)
 }
 
 // touch notes an entry on its task, which it creates when the entry is its first. It returns nil for an entry of no task.
@@ -211,36 +201,28 @@ func (t *Task) fence() {
 	t.Proof = 0
 }
 
-func (b *Board) foldPlan(e *Entry, p *Plan) error {
+func (b *Board) foldPlan(e *Entry, p *Plan) {
 	t := b.touch(e)
-	if t == nil {
-		return fmt.Errorf("a plan needs a task")
-	}
 	if _, ok := t.Status.Move(PlanProposed); !ok {
-		return nil
+		return
 	}
 	t.move(PlanProposed, e.At)
 	t.Plan, t.PlanSeq = p, e.Seq
 	t.disapprove()
 	t.Title, t.Guidance, t.Hold, t.Attempts = p.Title, "", nil, 0
-	return nil
 }
 
-func (b *Board) foldQuestion(e *Entry, q *Question) error {
+func (b *Board) foldQuestion(e *Entry, q *Question) {
 	t := b.touch(e)
-	if t == nil {
-		return fmt.Errorf("a question needs a task")
-	}
 	if q.Answer != nil {
 		t.Questions = slices.DeleteFunc(t.Questions, func(w QuestionState) bool { return w.QuestionID == q.QuestionID })
 		t.resumeDuty(e)
-		return nil
+		return
 	}
 	t.Questions = append(t.Questions, QuestionState{Question: *q, Seq: e.Seq, At: e.At})
-	return nil
 }
 
-func (b *Board) foldRefusal(e *Entry, r *Refusal) error {
+func (b *Board) foldRefusal(e *Entry, r *Refusal) {
 	b.Refusals++
 	if t := b.touch(e); t != nil {
 		t.Refusals++
@@ -248,7 +230,6 @@ func (b *Board) foldRefusal(e *Entry, r *Refusal) error {
 			t.Late++
 		}
 	}
-	return nil
 }
 
 // RuleEpoch is the rule that a report of a fenced epoch breaks (AMP-174).

@@ -121,7 +121,7 @@ type ChainState struct {
 	Why string `json:"why,omitzero"`
 }
 
-func (b *Board) foldChain(e *Entry, c *Chain) error {
+func (b *Board) foldChain(e *Entry, c *Chain) {
 	t := b.touch(e)
 	if c.Stage == StageMemory && (c.Tokens != 0 || c.CostUSD != 0 || c.TookMS != 0) {
 		b.spend(e, &Turn{
@@ -130,7 +130,7 @@ func (b *Board) foldChain(e *Entry, c *Chain) error {
 		})
 	}
 	if t == nil || c.Stage == StageMemory {
-		return nil
+		return
 	}
 	s := ChainState{Basis: c.Basis}
 	if t.Chain != nil && t.Chain.Basis == c.Basis {
@@ -146,5 +146,4 @@ func (b *Board) foldChain(e *Entry, c *Chain) error {
 		s.Why = beginning(c.Problems[0].String(), maxWhy)
 	}
 	t.Chain = &s
-	return nil
 }

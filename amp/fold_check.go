@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-func (b *Board) foldCheck(e *Entry, c *Check) error {
+func (b *Board) foldCheck(e *Entry, c *Check) {
 	t := b.touch(e)
 	if c.Subject == CheckCommand {
-		return b.foldCarriedOut(e, t, c)
-	}
-	if t == nil {
-		return fmt.Errorf("a check needs a task")
+		b.foldCarriedOut(e, t, c)
+		return
 	}
 	switch c.Subject {
 	case CheckResult:
@@ -31,7 +29,6 @@ func (b *Board) foldCheck(e *Entry, c *Check) error {
 		t.Released = true
 	case CheckResume, CheckCommand:
 	}
-	return nil
 }
 
 func (t *Task) foldResultCheck(e *Entry, c *Check) {

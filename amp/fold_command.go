@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-func (b *Board) foldCommand(e *Entry, c *Command) error {
+func (b *Board) foldCommand(e *Entry, c *Command) {
 	t := b.touch(e)
 	if t != nil && c.Command != NoteCommand {
 		t.Failed = nil // the admin has decided anew
 	}
 	if c.Args.EffectiveAt != nil && c.Args.EffectiveAt.After(e.At) && t != nil {
 		t.Waiting = append(t.Waiting, Waiting{Command: *c, Seq: e.Seq, At: e.At, Due: *c.Args.EffectiveAt})
-		return nil
+		return
 	}
 	b.carryOut(e, t, c, e.Seq)
-	return nil
 }
 
 // foldCarriedOut ends the undo time of a command: it ran, or the task had moved on.
-func (b *Board) foldCarriedOut(e *Entry, t *Task, c *Check) error {
+func (b *Board) foldCarriedOut(e *Entry, t *Task, c *Check) {
 	if t == nil {
-		return nil
+		return
 	}
 	i := slices.IndexFunc(t.Waiting, func(w Waiting) bool { return w.Command.ID == c.For })
 	if i < 0 {
-		return nil
+		return
 	}
 	w := t.Waiting[i]
 	t.Waiting = slices.Delete(t.Waiting, i, i+1)
@@ -34,10 +33,9 @@ func (b *Board) foldCarriedOut(e *Entry, t *Task, c *Check) error {
 		t.Failed = append(t.Failed, NotCarriedOut{
 			CommandID: w.Command.ID, Command: w.Command.Command, By: w.Command.By, Seq: w.Seq, Why: c.Text,
 		})
-		return nil
+		return
 	}
 	b.carryOut(e, t, &w.Command, w.Seq)
-	return nil
 }
 
 // carryOut lets a command take effect. seq is the entry of the decision, e the entry that lets it run.

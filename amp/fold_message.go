@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-func (b *Board) foldMessage(e *Entry, m *Message) error {
+func (b *Board) foldMessage(e *Entry, m *Message) {
 	t := b.touch(e)
-	if t == nil {
-		return fmt.Errorf("a message needs a task")
-	}
 	ref := &Ref{MsgID: m.MsgID, Seq: e.Seq, At: e.At}
 	if d := m.AckTimeout(); d > 0 {
 		t.Open = append(t.Open, Obligation{
@@ -55,7 +52,6 @@ func (b *Board) foldMessage(e *Entry, m *Message) error {
 	case *Escalation:
 		b.foldEscalation(e, t, m, p)
 	}
-	return nil
 }
 
 // discharge drops the open ACKs of a type: the answer to a message proves more than its ACK.
@@ -172,11 +168,8 @@ func (b *Board) foldEscalation(e *Entry, t *Task, m *Message, p *Escalation) {
 	}
 }
 
-func (b *Board) foldAck(e *Entry, a *Ack) error {
+func (b *Board) foldAck(e *Entry, a *Ack) {
 	t := b.touch(e)
-	if t == nil {
-		return fmt.Errorf("an ack needs a task")
-	}
 	for i := range t.Escalations {
 		if t.Escalations[i].MsgID == a.AckFor {
 			t.Escalations[i].SeenBy = e.Actor
@@ -184,7 +177,7 @@ func (b *Board) foldAck(e *Entry, a *Ack) error {
 	}
 	o := t.Obligation(a.AckFor)
 	if o == nil {
-		return nil
+		return
 	}
 	typ := o.Type
 	t.Open = slices.DeleteFunc(t.Open, func(o Obligation) bool { return o.MsgID == a.AckFor })
@@ -192,11 +185,10 @@ func (b *Board) foldAck(e *Entry, a *Ack) error {
 		if typ == TaskDispatch {
 			t.hold(e, StartRefused, HoldRefused, "the executor refused the dispatch: "+a.Reason)
 		}
-		return nil
+		return
 	}
 	t.LastOK = a.AckFor
 	if typ == TaskDispatch {
 		t.move(StartAcked, e.At)
 	}
-	return nil
 }

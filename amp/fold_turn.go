@@ -1,7 +1,6 @@
 package amp
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -55,11 +54,8 @@ func (t *Task) noteEnd(u *Turn) {
 	}
 }
 
-func (b *Board) foldTurn(e *Entry, u *Turn) error {
+func (b *Board) foldTurn(e *Entry, u *Turn) {
 	t := b.touch(e)
-	if t == nil {
-		return fmt.Errorf("a turn needs a task")
-	}
 	t.noteSession(u)
 	t.Lease = max(t.Lease, u.Lease)
 	switch u.Event {
@@ -85,7 +81,7 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 		t.Spent.WallSec += int((u.workMS() + 500) / 1000)
 		b.spend(e, u)
 		if t.Turn == nil || t.Turn.TurnID != u.TurnID {
-			return nil
+			return
 		}
 		t.Turn, t.LastTurn = nil, u.TurnID
 		t.noteEnd(u)
@@ -95,7 +91,6 @@ func (b *Board) foldTurn(e *Entry, u *Turn) error {
 		case TurnOK, TurnKilled, TurnLost, TurnAsked, TurnPaused:
 		}
 	}
-	return nil
 }
 
 // workMS is how long the turn worked, in milliseconds: what it waited for answers of the admin is none of it.

@@ -19,6 +19,8 @@ const (
 	Batch = 512
 	// BusyAfter is how long an append waits for a place in the queue.
 	BusyAfter = 2 * time.Second
+	// IdleAfter is how long nothing is queued before the writer does what it had put off.
+	IdleAfter = time.Second
 )
 
 // The states of a request.
@@ -31,6 +33,8 @@ const (
 // Request is one append, or one task that needs the writer for itself.
 type Request struct {
 	Records []amp.Record
+	// Facts, if not nil, are the records parsed: work that who appends does, so that the one writer need not.
+	Facts []amp.Fact
 	// Judged is what the judge of the records had seen, nil for records that were not judged.
 	Judged *ssot.Judged
 	// Leave lets a context that ends leave the request also when the writer has it, with [ssot.ErrUnreachable]. The writer goes on
@@ -50,6 +54,10 @@ func (r *Request) claim() bool { return r.state.CompareAndSwap(queued, claimed) 
 
 // Queue is what waits for the writer.
 type Queue struct {
+	// Between, if not nil, is called by Serve when a batch was answered, and with idle when nothing was queued for [IdleAfter] since: for
+	// what no answer waits for. It is set before Serve.
+	Between func(idle bool)
+
 	c chan *Request
 
 	// Of the goroutine that serves: the appends that it has, and what needs the writer for itself after them.
@@ -106,7 +114,7 @@ func (q *Queue) Close() { close(q.c) }
 // stored none of them; it may set the Err of single ones, and take more appends into its batch with [Queue.More].
 func (q *Queue) Serve(store func(batch []*Request) error, alone func(f func() error) error) {
 	q.batch = make([]*Request, 0, Batch)
-	for r := range q.c {
+	for r, open := q.next(false); open; r, open = q.next(true) {
 		q.batch, q.single = q.batch[:0], nil
 		q.take(r)
 		if batch := q.More(); len(batch) > 0 {
@@ -116,7 +124,31 @@ func (q *Queue) Serve(store func(batch []*Request) error, alone func(f func() er
 			q.single.Err = alone(q.single.Alone)
 			close(q.single.done)
 		}
+		if q.Between != nil {
+			q.Between(false)
+		}
 	}
+}
+
+// next waits for a request; it reports false when the queue is closed and empty. served says that there was one before.
+func (q *Queue) next(served bool) (r *Request, open bool) {
+	if q.Between != nil && served {
+		select {
+		case r, open = <-q.c:
+			return r, open
+		default:
+		}
+		idle := time.NewTimer(IdleAfter)
+		defer idle.Stop()
+		select {
+		case r, open = <-q.c:
+			return r, open
+		case <-idle.C:
+			q.Between(true)
+		}
+	}
+	r, open = <-q.c
+	return r, open
 }
 
 // More takes what has come meanwhile into the batch that is served, without waiting, and returns all of the batch. Only store calls it.

@@ -11,62 +11,86 @@ import (
 	"arbiter/ssot/group"
 )
 
-// The reasons to run a batch again, which the first run only finds out on the way. Both are rare, so the ordinary run pays
-// nothing for them.
-var (
-	errCareful  = errors.New("a record does not fold")
-	errAllTasks = errors.New("an entry touches every task")
-)
+// errAllTasks is the reason to run a batch again: only its first run finds out. It is rare, so the ordinary run pays nothing for it.
+var errAllTasks = errors.New("an entry touches every task")
 
-// store puts a batch into the journal in one transaction, with the projections of the tasks that it touches. It returns after
-// COMMIT, or with nothing stored.
+// store puts a batch into the journal in one transaction. It returns after COMMIT, or with nothing stored. The tables beside the journal
+// are written later, see tend.
 func (w *writer) store(batch []*group.Request) error {
-	careful := false
-	for {
-		err := w.transaction(func() error { return w.insert(batch, careful) })
-		switch {
-		case errors.Is(err, errCareful) && !careful:
-			careful = true
-		case errors.Is(err, errAllTasks):
-			if err := w.loadAll(); err != nil {
-				return err
-			}
-		default:
+	if len(w.tail.rows) >= tailOver {
+		if err := w.flush(); err != nil {
 			return err
 		}
 	}
+	again := false
+	for {
+		err := w.transaction(func() error { return w.insert(batch, again) })
+		if !errors.Is(err, errAllTasks) || again {
+			return err
+		}
+		if err := w.recover(); err != nil {
+			return err
+		}
+		if err := w.loadAll(); err != nil {
+			return err
+		}
+		again = true
+	}
 }
 
-// transaction runs f and the writing of the projections in one transaction. When it fails, nothing is stored and the board is
-// the one from before.
+// transaction runs f in one transaction. When it fails, nothing is stored, and what the writer has in memory is read anew before the next.
 func (w *writer) transaction(f func() error) error {
+	if err := w.recover(); err != nil {
+		return err
+	}
 	if err := step(w.stmt.begin); err != nil {
 		return err
 	}
-	w.begin()
 	err := f()
-	if err == nil {
-		err = w.flush()
-	}
 	if err == nil {
 		err = step(w.stmt.commit)
 	}
 	if err != nil {
 		// A full disk has rolled back already, and then this fails. Should it fail for another reason, the next BEGIN will say so.
 		_ = step(w.stmt.rollback)
-		w.revert()
+		w.spoiled = true
+	}
+	return err
+}
+
+// flush brings the tables beside the journal to its head.
+func (w *writer) flush() error {
+	if !w.behind() {
+		return nil
+	}
+	if err := w.transaction(w.write); err != nil {
 		return err
 	}
-	w.commit()
+	w.wrote()
 	return nil
 }
 
-func (w *writer) insert(batch []*group.Request, careful bool) error {
+// tend writes the tables when there is enough to write, or nothing else to do. What cannot be written now is written later: it is in the
+// journal.
+func (w *writer) tend(idle bool) {
+	if idle || len(w.tail.rows) >= w.full || len(w.dirty) >= tailOver {
+		_ = w.serve(w.flush)
+	}
+}
+
+// insert stores the records of a batch. Facts are folded once: a second run parses them anew.
+func (w *writer) insert(batch []*group.Request, again bool) error {
 	for _, r := range batch {
 		r.Out = make([]ssot.Appended, len(r.Records))
 		for i := range r.Records {
+			var fact amp.Fact
+			if again {
+				fact = amp.Parse(&r.Records[i])
+			} else {
+				fact = r.Facts[i]
+			}
 			var err error
-			if r.Out[i], err = w.one(&r.Records[i], careful); err != nil {
+			if r.Out[i], err = w.one(&r.Records[i], fact); err != nil {
 				return err
 			}
 		}
@@ -75,9 +99,17 @@ func (w *writer) insert(batch []*group.Request, careful bool) error {
 }
 
 // one stores a record. An error is about the whole batch; what concerns the record alone is in the answer.
-func (w *writer) one(r *amp.Record, careful bool) (out ssot.Appended, err error) {
+func (w *writer) one(r *amp.Record, fact amp.Fact) (out ssot.Appended, err error) {
 	if err := ssot.CheckRecord(r); err != nil {
 		return ssot.Appended{Err: err}, nil
+	}
+	switch seq, err := w.tail.find(w.tables.stmt, r.ID); {
+	case err != nil:
+		return out, err
+	case seq != 0:
+		return w.known(r, seq)
+	case fact.Err() != nil:
+		return ssot.Appended{Err: fmt.Errorf("%w: fold %s %s: %w", ssot.ErrInvalid, r.Kind, r.ID, fact.Err())}, nil
 	}
 	key, err := w.key(r.TaskID)
 	if err != nil {
@@ -89,63 +121,30 @@ func (w *writer) one(r *amp.Record, careful bool) (out ssot.Appended, err error)
 		}
 	}
 	e := w.board.Head.Chain(*r)
-	first := r.TaskID != "" && key == 0
-	if first {
+	if r.TaskID != "" && key == 0 {
 		key = e.Seq
-	}
-	if careful {
-		if err := step(w.stmt.mark); err != nil {
+		if err := w.addKey(r.TaskID, key); err != nil {
 			return out, err
 		}
 	}
-	fresh, err := w.insertEntry(&e, key)
-	switch {
-	case err != nil:
+	if err := w.insertEntry(&e, key); err != nil {
 		return out, err
-	case !fresh:
-		out, err = w.known(r)
-	default:
-		if first {
-			err = w.addKey(r.TaskID, key)
-		}
-		if err == nil {
-			err = w.apply(e)
-		}
-		out = ssot.Appended{Entry: e, Fresh: true}
 	}
-	if errors.Is(err, ssot.ErrInvalid) {
-		if !careful {
-			return out, errCareful
-		}
-		out, err = ssot.Appended{Err: err}, step(w.stmt.back)
-		if first {
-			delete(w.keys, r.TaskID)
-		}
-	}
-	if careful && err == nil {
-		err = step(w.stmt.unmark)
-	}
-	return out, err
+	w.tail.add(tailRow{e.Seq, key, e.ID})
+	return ssot.Appended{Entry: e, Fresh: true}, w.apply(e, fact)
 }
 
-// insertEntry reports whether the entry is new; it is not when its id is known.
-func (w *writer) insertEntry(e *amp.Entry, key uint64) (bool, error) {
+func (w *writer) insertEntry(e *amp.Entry, key uint64) error {
 	body := e.Body
 	if body == nil {
 		body = []byte{} // nil would be NULL
 	}
-	res, err := w.stmt.insertEntry.ExecContext(context.Background(), int64(e.Seq), int64(key), e.At.UnixMilli(), e.ID, string(e.Kind),
-		string(e.Role), e.Actor, e.Hash[:], body)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	return n == 1, err
+	return step(w.stmt.insertEntry, int64(e.Seq), int64(key), e.At.UnixMilli(), e.ID, string(e.Kind), string(e.Role), e.Actor, e.Hash[:], body)
 }
 
-// known answers for a record whose id is stored.
-func (w *writer) known(r *amp.Record) (ssot.Appended, error) {
-	e, err := scanEntry(w.stmt.entryByID.QueryRowContext(context.Background(), r.ID))
+// known answers for a record whose id an entry has.
+func (w *writer) known(r *amp.Record, seq uint64) (ssot.Appended, error) {
+	e, err := scanEntry(w.stmt.entryBySeq.QueryRowContext(context.Background(), int64(seq)))
 	if err != nil {
 		return ssot.Appended{}, err
 	}
@@ -180,6 +179,5 @@ func (w *writer) addKey(id amp.TaskID, key uint64) error {
 		return err
 	}
 	w.keys[id] = key
-	w.newKeys = append(w.newKeys, id)
 	return nil
 }

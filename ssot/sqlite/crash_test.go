@@ -31,7 +31,7 @@ const ackName = "acknowledged"
 // playDurable appends with several producers, writes down each acknowledged seq, and closes. With "NORMAL" as its second argument
 // it does not sync each transaction: the control arm.
 func playDurable(args []string) (err error) {
-	log, err := Open(context.Background(), args[0], Options{})
+	log, err := Open(context.Background(), args[0], Options{tail: 20})
 	if err != nil {
 		return err
 	}

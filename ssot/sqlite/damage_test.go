@@ -208,9 +208,10 @@ func TestDamage_file(t *testing.T) {
 			}
 			log, err := Open(t.Context(), dir, Options{})
 			if err == nil {
-				// A hole in the middle is beyond the tail that an open checks: the verification finds it.
+				// A hole in the middle is beyond the tail that an open checks: the verification finds it. So it does when the page at the
+				// end is one of the tables.
 				r, err := log.Verify(t.Context(), nil)
-				if err != nil || len(r.Damage) == 0 || name != "zero_middle" {
+				if err != nil || r.Err(name) == nil || name != "zero_middle" && name != "one_byte" {
 					t.Errorf("opened, verified %+v, %v", r, err)
 				}
 				if err := log.Close(); err != nil {
@@ -221,7 +222,7 @@ func TestDamage_file(t *testing.T) {
 			}
 			if log, err := OpenReadOnly(t.Context(), dir); err == nil {
 				r, err := log.Verify(t.Context(), nil)
-				if err != nil || len(r.Damage) == 0 {
+				if err != nil || r.Err(name) == nil {
 					t.Errorf("OpenReadOnly opened, verified %+v, %v", r, err)
 				}
 				if err := log.Close(); err != nil {

@@ -1,8 +1,12 @@
 // Package sqlite is the default store: the journal and its projections in one SQLite file.
 //
-// One goroutine writes. It takes what producers queued, chains and inserts it in one transaction, writes the projections of the
-// tasks that were touched in the same transaction, and answers after COMMIT returned: what [Log.Append] acknowledged is on the
-// disk (WAL, synchronous=FULL). Reads go through a pool of read-only connections and never wait for the writer.
+// One goroutine writes. It takes what producers queued, chains and inserts it in one transaction, folds it, and answers after COMMIT
+// returned: what [Log.Append] acknowledged is on the disk (WAL, synchronous=FULL). Reads go through a pool of read-only connections and
+// never wait for the writer.
+//
+// The tables beside the entries, projections and the tables of ids and tasks, are written for a thousand entries together, or when nothing
+// was appended for a second, in one transaction: they always are those of one entry of the journal, which they name. The few entries
+// behind it are looked through by who reads, and folded again by who opens the journal after a crash.
 //
 // Searches have an index of their own in search.db, the [amp.Terms] of entries without the entries themselves. A goroutine follows the
 // journal and fills it; appends and opening never wait for it. The index narrows a search down and [amp.Search.Match] decides; what

@@ -22,7 +22,7 @@ import (
 
 // playAppend appends with several producers until it is killed, and prints each acknowledgement.
 func playAppend(args []string) error {
-	log, err := Open(context.Background(), args[0], Options{})
+	log, err := Open(context.Background(), args[0], Options{tail: 50})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -30,6 +31,8 @@ type Options struct {
 	// Unindexed leaves the index of searches as it is, which costs as much as all else that an append does: for imports and copies.
 	// The next open without it brings the index up to date; searches look through the journal until then.
 	Unindexed bool
+
+	tail int // in place of tailFull, for tests of few entries
 }
 
 // Log is a journal in a SQLite file. It is safe for concurrent use. Only one process at a time has it open for writing.
@@ -77,7 +80,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 			return nil, fmt.Errorf("create journal %s: %w", l.path, err)
 		}
 	}
-	if l.writer, err = startWriter(ctx, &l.file); err != nil {
+	if l.writer, err = startWriter(ctx, &l.file, cmp.Or(opts.tail, tailFull)); err != nil {
 		return nil, err
 	}
 	if l.reader, err = openReaders(l.path, ""); err != nil {
@@ -172,7 +175,10 @@ func (l *Log) Append(ctx context.Context, records []amp.Record) ([]ssot.Appended
 	if err := ctx.Err(); err != nil || len(records) == 0 {
 		return nil, err
 	}
-	r := &group.Request{Records: records}
+	r := &group.Request{Records: records, Facts: make([]amp.Fact, len(records))}
+	for i := range records {
+		r.Facts[i] = amp.Parse(&records[i])
+	}
 	if err := l.writer.queue.Do(ctx, r); err != nil {
 		return nil, err
 	}

@@ -169,9 +169,9 @@ func playOpen(args []string) error {
 	return log.Close()
 }
 
-// opened opens a journal without an index of searches, and closes it behind f.
+// opened opens a journal without an index of searches, and closes it behind f. Its tables are written every few entries.
 func opened(dir string, f func(*Log) error) (err error) {
-	log, err := Open(context.Background(), dir, Options{Unindexed: true})
+	log, err := Open(context.Background(), dir, Options{Unindexed: true, tail: 5})
 	if err != nil {
 		return err
 	}

@@ -5,21 +5,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 
 	"arbiter/amp"
-	"arbiter/ssot"
 	"arbiter/ssot/projection"
 )
 
 // cacheLen is how many tasks and keys the writer keeps in memory between transactions.
 const cacheLen = 4096
 
-// tables are the writer's board: the fold at the head, with only those tasks in memory that were touched lately. The others
-// are in the task table, which a transaction writes together with its entries; so a transaction that fails is undone by
-// forgetting the tasks that it touched.
+// tables are the writer's board: the fold at the head, with only those tasks in memory that were touched lately. The others are in
+// the task table. The tables are written for many entries together, and stand at one entry of the journal: what came behind it is
+// folded again from there by who opens or reads the journal, and by the writer after a transaction that failed.
 type tables struct {
 	stmt  *statements
 	board *amp.Board
@@ -29,16 +26,20 @@ type tables struct {
 	acks map[amp.TaskID][]amp.Obligation
 	keys map[amp.TaskID]uint64
 
-	// Of the transaction under way: the board before it without its tasks, the tasks that changed, the keys that are new.
-	before  amp.Board
-	dirty   map[amp.TaskID]struct{}
-	newKeys []amp.TaskID
+	// What is not written yet: entries, tasks that changed, and the usage when it is not the one that was written. at is where the
+	// tables stand.
+	tail  tail
+	dirty map[amp.TaskID]struct{}
+	usage []amp.AgentUsage
+	at    uint64
+	// spoiled is set while the board holds what a failed transaction did not store.
+	spoiled bool
 }
 
 func newTables(s *statements) *tables {
 	return &tables{
 		stmt: s, board: amp.NewBoard(), acks: map[amp.TaskID][]amp.Obligation{}, keys: map[amp.TaskID]uint64{},
-		dirty: map[amp.TaskID]struct{}{},
+		tail: tail{ids: map[string]uint64{}}, dirty: map[amp.TaskID]struct{}{},
 	}
 }
 
@@ -62,48 +63,23 @@ func (p *tables) read() (known bool, err error) {
 	if err != nil {
 		return false, nil
 	}
-	p.board = b
+	p.empty()
+	p.board, p.usage, p.at = b, b.Usage, b.Head.Seq
 	return true, nil
 }
 
-func (p *tables) begin() {
-	p.board.Order = nil // the order of the tasks is that of their keys; nobody reads it here
-	p.before = *p.board
-	p.before.Numbers = maps.Clone(p.board.Numbers)
+// empty forgets what is in memory of the journal.
+func (p *tables) empty() {
+	p.board = amp.NewBoard()
+	clear(p.acks)
+	clear(p.keys)
 	clear(p.dirty)
-	p.newKeys = p.newKeys[:0]
-}
-
-// revert goes back to the board before the transaction.
-func (p *tables) revert() {
-	*p.board = p.before
-	for id := range p.dirty {
-		p.forget(id)
-	}
-	for _, id := range p.newKeys {
-		delete(p.keys, id)
-	}
-	clear(p.dirty)
-}
-
-// commit ends a transaction that is stored.
-func (p *tables) commit() {
-	clear(p.dirty)
-	if len(p.board.Tasks) > cacheLen {
-		clear(p.board.Tasks)
-		clear(p.acks)
-		p.complete = false
-	}
-	if len(p.keys) > 4*cacheLen {
-		clear(p.keys)
-	}
-}
-
-func (p *tables) forget(id amp.TaskID) {
-	delete(p.board.Tasks, id)
-	delete(p.acks, id)
+	p.tail.cut(0)
 	p.complete = false
 }
+
+// behind reports whether the tables are behind the board.
+func (p *tables) behind() bool { return p.spoiled || p.at != p.board.Head.Seq || len(p.tail.rows) > 0 }
 
 // load brings a task into memory.
 func (p *tables) load(id amp.TaskID) error {
@@ -138,12 +114,14 @@ func (p *tables) loadAll() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	clear(p.board.Tasks)
-	clear(p.acks)
 	for rows.Next() {
+		var id string
 		var state []byte
-		if err := rows.Scan(&state); err != nil {
+		if err := rows.Scan(&id, &state); err != nil {
 			return err
+		}
+		if p.board.Tasks[amp.TaskID(id)] != nil {
+			continue // it went on since
 		}
 		if err := p.add(state); err != nil {
 			return err
@@ -153,11 +131,12 @@ func (p *tables) loadAll() (err error) {
 	return rows.Err()
 }
 
-// apply folds an entry whose task is in memory. With [ssot.ErrInvalid] the entry does not fold and nothing changed.
-func (p *tables) apply(e amp.Entry) error {
+// apply folds an entry whose task is in memory.
+func (p *tables) apply(e amp.Entry, fact amp.Fact) error {
+	p.board.Order = nil // the order of the tasks is that of their keys; nobody reads it here
 	stopped := p.board.Stopped
-	if err := p.board.Apply(e); err != nil {
-		return fmt.Errorf("%w: %w", ssot.ErrInvalid, err)
+	if err := p.board.ApplyFact(e, fact); err != nil {
+		return err
 	}
 	if p.board.Tasks[e.TaskID] != nil {
 		p.dirty[e.TaskID] = struct{}{}
@@ -173,27 +152,45 @@ func (p *tables) apply(e amp.Entry) error {
 	return nil
 }
 
-// flush writes the board and each task that changed.
-func (p *tables) flush() error {
+// write brings the tables to the board, inside a transaction.
+func (p *tables) write() error {
 	tasks := make([]*amp.Task, 0, len(p.dirty))
 	for id := range p.dirty {
 		tasks = append(tasks, p.board.Tasks[id])
 	}
 	slices.SortFunc(tasks, func(a, b *amp.Task) int { return cmp.Compare(a.Key, b.Key) })
 	for _, t := range tasks {
-		if err := p.write(t); err != nil {
+		if err := p.writeTask(t); err != nil {
 			return err
 		}
 	}
-	if !projection.SameUsage(p.before.Usage, p.board.Usage) {
+	if !projection.SameUsage(p.usage, p.board.Usage) {
 		if err := step(p.stmt.upsertUsage, projection.Usage(p.board)); err != nil {
 			return err
 		}
 	}
-	return step(p.stmt.upsertBoard, int64(p.board.Head.Seq), projection.Version(), projection.Board(p.board))
+	if err := step(p.stmt.upsertBoard, int64(p.board.Head.Seq), projection.Version(), projection.Board(p.board)); err != nil {
+		return err
+	}
+	return p.tail.write(p.stmt)
 }
 
-func (p *tables) write(t *amp.Task) error {
+// wrote is called when what write wrote is stored.
+func (p *tables) wrote() {
+	clear(p.dirty)
+	p.tail.cut(0)
+	p.usage, p.at = p.board.Usage, p.board.Head.Seq
+	if len(p.board.Tasks) > cacheLen {
+		clear(p.board.Tasks)
+		clear(p.acks)
+		p.complete = false
+	}
+	if len(p.keys) > 4*cacheLen {
+		clear(p.keys)
+	}
+}
+
+func (p *tables) writeTask(t *amp.Task) error {
 	err := step(p.stmt.upsertTask, int64(t.Key), string(t.ID), string(t.Status), t.Title, int64(t.LastSeq), projection.Task(t))
 	if err != nil {
 		return err

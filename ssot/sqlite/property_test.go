@@ -29,6 +29,7 @@ type machine struct {
 	rand  *rand.Rand
 	at    time.Time
 	n     int
+	tail  int // how many entries the tables are behind at most
 	sent  []amp.Record
 	// early is a board of some earlier moment.
 	early *amp.Board
@@ -84,7 +85,7 @@ func (m *machine) reopen(r *rapid.T) {
 
 func (m *machine) open(r *rapid.T) {
 	var err error
-	if m.log, err = Open(m.t.Context(), m.dir, Options{}); err != nil {
+	if m.log, err = Open(m.t.Context(), m.dir, Options{tail: m.tail}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -102,6 +103,9 @@ func (m *machine) rebuild(r *rapid.T) {
 // forget empties the writer's memory of tasks, as a long journal does.
 func (m *machine) forget(r *rapid.T) {
 	err := m.log.writer.alone(m.t.Context(), func(w *writer) error {
+		if err := w.flush(); err != nil {
+			return err
+		}
 		clear(w.board.Tasks)
 		clear(w.acks)
 		clear(w.keys)
@@ -183,6 +187,7 @@ func TestProperty_asMemory(t *testing.T) {
 		run++
 		m := &machine{
 			t: t, dir: filepath.Join(root, fmt.Sprint(run)), model: memory.New(), at: ssottest.Start,
+			tail: rapid.SampledFrom([]int{1, 4, 20, tailFull}).Draw(r, "tail"),
 			rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1)),
 		}
 		m.open(r)

@@ -102,10 +102,15 @@ func (l *Log) taskKey(ctx context.Context, id amp.TaskID) (uint64, error) {
 	return uint64(key), err
 }
 
-// ofTask selects the entries of a task in a range of seqs by the index of tasks, bucket by bucket.
-const ofTask = `e.seq IN (SELECT seq FROM entry INDEXED BY entry_task WHERE seq >> 12 IN (
+// ofTask selects the entries of a task in a range of seqs by the table of tasks, bucket by bucket, and behind it one by one.
+const ofTask = `e.seq IN (SELECT seq FROM entry_task WHERE bucket IN (
 	WITH RECURSIVE bucket (n) AS (VALUES (?1) UNION ALL SELECT n + 1 FROM bucket WHERE n < ?2) SELECT n FROM bucket)
-	AND task = ?3 AND seq > ?4 AND seq < ?5)`
+	AND task = ?3 AND seq > ?4 AND seq < ?5
+	UNION ALL SELECT seq FROM entry WHERE seq > max(?4, (SELECT seq FROM indexed)) AND seq < ?5 AND task = ?3)`
+
+// ofID selects the entry with an id.
+const ofID = `e.seq IN (SELECT seq FROM entry_id WHERE id = ?1
+	UNION ALL SELECT seq FROM entry WHERE seq > (SELECT seq FROM indexed) AND id = ?1)`
 
 // page runs one statement; the filter's task is given by its key, and then both its bounds are set. What SQL cannot compare, a
 // text beyond ASCII and a search, is compared here.
@@ -128,7 +133,7 @@ func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([
 		and("e.seq < ?", int64(f.Before))
 	}
 	if f.ID != "" {
-		and("e.id = ?", f.ID)
+		and(ofID, f.ID)
 	}
 	if len(f.Kinds) > 0 {
 		kinds := make([]any, len(f.Kinds))

@@ -5,13 +5,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"arbiter/amp"
 	"arbiter/ssot"
 )
 
-// Rebuild has the index of searches made anew, drops the projections and folds the whole journal into new ones, in one transaction: readers see the old ones until
-// the new ones are there. Appends wait meanwhile. What it writes is byte for byte what was there before, unless that was wrong.
+// Rebuild has the index of searches made anew, drops the tables beside the journal and folds all of it into new ones, in one transaction:
+// readers see the old ones until the new ones are there. Appends wait meanwhile. What it writes is byte for byte what was there before,
+// unless that was wrong or behind.
 func (l *Log) Rebuild(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err
@@ -21,59 +23,114 @@ func (l *Log) Rebuild(ctx context.Context) error {
 		return ErrReadOnly
 	}
 	l.index.renew()
-	return l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx) })
+	return l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx, true) })
 }
 
-// open brings the projections to the head of the journal. A crash never leaves them behind, since they are written with the
-// entries; another version of the fold does.
+// open folds what the journal has behind its tables. These are left as they are until there is more to write, unless another version of
+// the fold made them.
 func (w *writer) open(head amp.Head) error {
 	known, err := w.read()
 	if err != nil {
 		return err
 	}
+	var indexed int64
+	err = w.stmt.indexed.QueryRowContext(context.Background()).Scan(&indexed)
+	none := errors.Is(err, sql.ErrNoRows)
+	if err != nil && !none {
+		return err
+	}
 	b := w.board.Head
-	switch {
-	case !known:
-		return w.rebuild(context.Background())
-	case b.Seq > head.Seq:
-		return &DamagedError{Path: w.path, Seq: head.Seq + 1, Why: fmt.Sprintf("%d entries are missing at its end", b.Seq-head.Seq)}
-	case b.Seq < head.Seq:
-		if err := w.loadAll(); err != nil {
-			return err
-		}
-		return w.transaction(func() error { return w.catch(context.Background()) })
-	case b.Hash != head.Hash:
+	switch last := max(b.Seq, uint64(indexed)); {
+	case last > head.Seq:
+		return &DamagedError{Path: w.path, Seq: head.Seq + 1, Why: fmt.Sprintf("%d entries are missing at its end", last-head.Seq)}
+	case !known || none:
+		return w.rebuild(context.Background(), none)
+	case b.Seq == head.Seq && b.Hash != head.Hash:
 		return &DamagedError{Path: w.path, Seq: head.Seq, Why: "the last entry is not the one that the board was folded from"}
 	}
-	return nil
+	w.spoiled = true
+	return w.recover()
 }
 
-func (w *writer) rebuild(ctx context.Context) error {
+// recover reads the tables and folds the entries behind them, when a transaction failed.
+func (w *writer) recover() error {
+	if !w.spoiled {
+		return nil
+	}
+	err := w.replay(false)
+	if errors.Is(err, errAllTasks) {
+		err = w.replay(true)
+	}
+	w.spoiled = err != nil
+	return err
+}
+
+func (w *writer) replay(all bool) error {
+	known, err := w.read()
+	if err == nil && !known {
+		err = &DamagedError{Path: w.path, Why: "the projections are gone"}
+	}
+	if err == nil && all {
+		err = w.loadAll()
+	}
+	var indexed int64
+	if err == nil {
+		err = w.stmt.indexed.QueryRowContext(context.Background()).Scan(&indexed)
+	}
+	if err == nil {
+		err = w.tail.read(w.tables.stmt, indexed)
+	}
+	if err == nil {
+		err = w.catch(context.Background())
+	}
+	return err
+}
+
+// reindex makes the tables of ids and tasks anew, each in its own order.
+var reindex = []string{
+	"DELETE FROM entry_id", "INSERT INTO entry_id SELECT id, seq FROM entry ORDER BY id",
+	"DELETE FROM entry_task", "INSERT INTO entry_task SELECT seq >> 12, task, seq FROM entry ORDER BY seq >> 12, task, seq",
+	"DELETE FROM indexed", "INSERT INTO indexed SELECT 1, coalesce(max(seq), 0) FROM entry",
+}
+
+var dropProjections = []string{"DELETE FROM task", "DELETE FROM board", "DELETE FROM usage", "DELETE FROM open_ack"}
+
+func (w *writer) rebuild(ctx context.Context, indexes bool) error {
+	texts := dropProjections
+	if indexes {
+		texts = slices.Concat(dropProjections, reindex)
+	}
 	err := w.transaction(func() error {
-		for _, table := range []string{"task", "board", "usage", "open_ack"} {
-			if _, err := w.conn.ExecContext(context.Background(), "DELETE FROM "+table); err != nil {
+		for _, text := range texts {
+			if _, err := w.conn.ExecContext(context.Background(), text); err != nil {
 				return err
 			}
 		}
-		clear(w.board.Tasks)
-		clear(w.acks)
-		*w.board = amp.Board{Tasks: w.board.Tasks, Numbers: map[int]int{}}
-		w.complete = true
-		return w.catch(ctx)
+		w.empty()
+		w.usage, w.complete = nil, true
+		var indexed int64
+		if err := w.stmt.indexed.QueryRowContext(context.Background()).Scan(&indexed); err != nil {
+			return err
+		}
+		if err := w.tail.read(w.tables.stmt, indexed); err != nil {
+			return err
+		}
+		if err := w.catch(ctx); err != nil {
+			return err
+		}
+		return w.write()
 	})
 	if err == nil {
+		w.wrote()
 		return nil
 	}
-	clear(w.board.Tasks)
-	clear(w.acks)
-	w.complete = false
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: the rebuild was given up: %w", ssot.ErrBusy, ctx.Err())
 	}
 	return err
 }
 
-// catch folds the entries after the board's head, inside a transaction.
+// catch folds the entries after the board's head.
 func (w *writer) catch(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -83,8 +140,8 @@ func (w *writer) catch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, e := range page {
-			if err := w.fold(e); err != nil {
+		for i := range page {
+			if err := w.fold(&page[i]); err != nil {
 				return err
 			}
 		}
@@ -94,17 +151,21 @@ func (w *writer) catch(ctx context.Context) error {
 	}
 }
 
-func (w *writer) fold(e amp.Entry) error {
+func (w *writer) fold(e *amp.Entry) error {
+	why := follows(w.board.Head, e)
+	fact := amp.Parse(&e.Record)
+	if why == "" && fact.Err() != nil {
+		why = fact.Err().Error()
+	}
+	if why != "" {
+		return &DamagedError{Path: w.path, Seq: w.board.Head.Seq + 1, Why: why}
+	}
 	if e.TaskID != "" {
 		if err := w.load(e.TaskID); err != nil {
 			return err
 		}
 	}
-	err := w.apply(e)
-	if errors.Is(err, ssot.ErrInvalid) {
-		return &DamagedError{Path: w.path, Seq: e.Seq, Why: err.Error()}
-	}
-	return err
+	return w.apply(*e, fact)
 }
 
 // tailLen is how many entries an open checks.

@@ -10,14 +10,17 @@ import (
 // statements are the writer's, prepared once on its connection: preparing anew halves the rate of appends. The writer's own
 // context never ends, which also keeps the driver from watching it.
 type statements struct {
-	begin, commit, rollback             *sql.Stmt
-	mark, unmark, back                  *sql.Stmt
-	insertEntry, entryByID              *sql.Stmt
-	insertKey, keyByTask                *sql.Stmt
-	upsertTask, taskByID, eachTask      *sql.Stmt
-	upsertBoard, board                  *sql.Stmt
-	upsertUsage, usage                  *sql.Stmt
-	deleteAcks, insertAck, entriesAfter *sql.Stmt
+	begin, commit, rollback        *sql.Stmt
+	insertEntry, entryBySeq        *sql.Stmt
+	entriesAfter, tail             *sql.Stmt
+	insertKey, keyByTask           *sql.Stmt
+	insertID, seqByID              *sql.Stmt
+	insertOfTask                   *sql.Stmt
+	updateIndexed, indexed         *sql.Stmt
+	upsertTask, taskByID, eachTask *sql.Stmt
+	upsertBoard, board             *sql.Stmt
+	upsertUsage, usage             *sql.Stmt
+	deleteAcks, insertAck          *sql.Stmt
 }
 
 // selectUsage reads the usage of the agents, "{}" before a turn has ended.
@@ -26,29 +29,29 @@ const selectUsage = "SELECT coalesce(max(state), '{}') FROM usage"
 const entryColumns = `e.seq, e.kind, coalesce(k.task_id, ''), e.role, e.actor, e.at, e.id, e.body,
 	coalesce((SELECT p.hash FROM entry p WHERE p.seq = e.seq - 1), zeroblob(32)), e.hash`
 
-func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
-	for _, p := range []struct {
-		to   **sql.Stmt
-		text string
-	}{
+// all are the statements with their texts.
+func (s *statements) all() []statement {
+	return []statement{
 		{&s.begin, "BEGIN IMMEDIATE"},
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
-		{&s.mark, "SAVEPOINT record"},
-		{&s.unmark, "RELEASE record"},
-		{&s.back, "ROLLBACK TO record"},
-		{&s.insertEntry, `INSERT INTO entry (seq, task, at, id, kind, role, actor, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO NOTHING`},
-		{&s.entryByID, "SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.id = ?"},
+		{&s.insertEntry, "INSERT INTO entry (seq, task, at, id, kind, role, actor, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.entryBySeq, "SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.seq = ?"},
 		{&s.entriesAfter, "SELECT " + entryColumns + ` FROM entry e LEFT JOIN task_key k ON k.key = e.task
 			WHERE e.seq > ? ORDER BY e.seq LIMIT ?`},
+		{&s.tail, "SELECT seq, task, id FROM entry WHERE seq > ? ORDER BY seq"},
 		{&s.insertKey, "INSERT INTO task_key (key, task_id) VALUES (?, ?)"},
 		{&s.keyByTask, "SELECT key FROM task_key WHERE task_id = ?"},
+		{&s.insertID, "INSERT INTO entry_id (id, seq) VALUES (?, ?)"},
+		{&s.seqByID, "SELECT seq FROM entry_id WHERE id = ?"},
+		{&s.insertOfTask, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)"},
+		{&s.updateIndexed, "UPDATE indexed SET seq = ?"},
+		{&s.indexed, "SELECT seq FROM indexed"},
 		{&s.upsertTask, `INSERT INTO task (key, task_id, status, title, last_seq, state) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (key) DO UPDATE SET status = excluded.status, title = excluded.title, last_seq = excluded.last_seq,
 			state = excluded.state`},
 		{&s.taskByID, "SELECT state FROM task WHERE task_id = ?"},
-		{&s.eachTask, "SELECT state FROM task"},
+		{&s.eachTask, "SELECT task_id, state FROM task"},
 		{&s.upsertBoard, `INSERT INTO board (one, seq, fold, state) VALUES (1, ?, ?, ?)
 			ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, fold = excluded.fold, state = excluded.state`},
 		{&s.board, "SELECT fold, state FROM board"},
@@ -56,7 +59,16 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 		{&s.usage, selectUsage},
 		{&s.deleteAcks, "DELETE FROM open_ack WHERE task = ?"},
 		{&s.insertAck, "INSERT INTO open_ack (task, n, due, msg_id, type, waits) VALUES (?, ?, ?, ?, ?, ?)"},
-	} {
+	}
+}
+
+type statement struct {
+	to   **sql.Stmt
+	text string
+}
+
+func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
+	for _, p := range s.all() {
 		var err error
 		if *p.to, err = c.PrepareContext(ctx, p.text); err != nil { //nolint:sqlclosecheck // statements.close does
 			return fmt.Errorf("prepare %q: %w", p.text, err)
@@ -66,12 +78,9 @@ func (s *statements) prepare(ctx context.Context, c *sql.Conn) error {
 }
 
 func (s *statements) close() (err error) {
-	for _, st := range []*sql.Stmt{
-		s.begin, s.commit, s.rollback, s.mark, s.unmark, s.back, s.insertEntry, s.entryByID, s.insertKey,
-		s.keyByTask, s.upsertTask, s.taskByID, s.eachTask, s.upsertBoard, s.board, s.upsertUsage, s.usage, s.deleteAcks, s.insertAck, s.entriesAfter,
-	} {
-		if st != nil {
-			err = errors.Join(err, st.Close())
+	for _, p := range s.all() {
+		if *p.to != nil {
+			err = errors.Join(err, (*p.to).Close())
 		}
 	}
 	return err

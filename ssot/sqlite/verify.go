@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
+	"slices"
 	"sync"
 
 	driver "modernc.org/sqlite"
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/projection"
 )
 
 type (
@@ -21,8 +24,8 @@ type (
 	Report = ssot.Report
 )
 
-// Verify reads the whole journal: every hash is computed again, every body is decoded and folded, both indexes are compared with
-// the entries and the projections with the fold. It finds any changed byte, removed entry or swapped pair. What it cannot know is
+// Verify reads the whole journal: every hash is computed again, every body is decoded and folded, the tables of ids and tasks are
+// compared with the entries and the projections with the fold, as of the entry that they stand at. It finds any changed byte, removed entry or swapped pair. What it cannot know is
 // an end that was cut off together with its projections, or a whole journal that was written anew: compare Report.Head with a
 // head that was noted elsewhere.
 //
@@ -58,13 +61,26 @@ type verifier struct {
 	count  uint64
 	board  *amp.Board
 	seed   maphash.Seed
-	// byID and byTask sum up (id, seq) and (task, seq) of all entries, whatever their order: what an index must sum up to.
+	// folded is the last entry that is in the board and in the sums. It never passes the entry that the tables stand at: those behind
+	// it are late.
+	folded uint64
+	late   []lateEntry
+	// byID and byTask sum up (id, seq) and (task, seq), whatever their order: what a table must sum up to.
 	byID, byTask uint64
 	// keys are the keys of the tasks: the seq of the first entry that names each.
 	keys map[amp.TaskID]int64
 	// next was read ahead.
 	next *verifyRead
 }
+
+// lateEntry is an entry that the tables do not have yet.
+type lateEntry struct {
+	keyedEntry
+	fact amp.Fact
+}
+
+// mostLate is how many entries wait for the tables at most: these are at fault when they are so far behind.
+const mostLate = 4 * tailOver
 
 func (v *verifier) damage(seq uint64, what string) { v.report.Damaged(seq, what) }
 
@@ -73,11 +89,23 @@ func (v *verifier) stale(seq uint64, format string, args ...any) {
 }
 
 func (v *verifier) run(ctx context.Context, progress func(done, total uint64)) error {
+	var early int
+	if err := v.log.reader.QueryRowContext(ctx, "SELECT count(*) FROM entry WHERE seq < 1").Scan(&early); err != nil {
+		return err
+	}
+	if early > 0 {
+		v.damage(0, "there is an entry before the first")
+	}
 	for {
+		at, err := v.tables(ctx, v.log.reader)
+		if err != nil {
+			return err
+		}
 		more, err := v.page(ctx, v.log.reader, true)
 		if err != nil {
 			return err
 		}
+		v.settle(at)
 		if progress != nil {
 			last, err := v.log.lastSeq(ctx)
 			if err != nil {
@@ -96,6 +124,37 @@ func (v *verifier) run(ctx context.Context, progress func(done, total uint64)) e
 		return nil
 	}
 	return v.projections(ctx)
+}
+
+// tables is the entry that the tables stand at, the last of all when there are none that could be compared.
+func (v *verifier) tables(ctx context.Context, q querier) (uint64, error) {
+	var at int64
+	err := q.QueryRowContext(ctx, `SELECT min(b.seq, i.seq) FROM board b, indexed i WHERE b.fold = ?`, projection.Version()).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return math.MaxInt64, nil
+	}
+	return uint64(at), err
+}
+
+// settle folds the late entries up to one.
+func (v *verifier) settle(at uint64) {
+	if len(v.late) > mostLate {
+		at = math.MaxInt64
+	}
+	n := 0
+	for n < len(v.late) && v.late[n].Seq <= at {
+		e := &v.late[n]
+		if len(v.report.Damage) == 0 {
+			if err := v.board.ApplyFact(e.Entry, e.fact); err != nil {
+				v.damage(e.Seq, err.Error())
+			}
+		}
+		v.folded = e.Seq
+		v.byID += v.sum(e.ID, int64(e.Seq))
+		v.byTask += v.sum("", int64(e.Seq>>bucketBits), e.key, int64(e.Seq))
+		n++
+	}
+	v.late = slices.Delete(v.late, 0, n)
 }
 
 const verifyPage = "SELECT " + entryColumns + `, e.task
@@ -151,7 +210,7 @@ func (v *verifier) rows(ctx context.Context, q querier, limit int, ahead bool) (
 		if e.Seq <= v.head.Seq {
 			return n, &DamagedError{Path: v.log.path, Why: fmt.Sprintf("entry %d comes after %d", e.Seq, v.head.Seq)}
 		}
-		v.entry(&e.Entry, e.key)
+		v.entry(e)
 		n++
 	}
 	return n, r.err
@@ -200,7 +259,8 @@ type withKey struct {
 func (w withKey) Scan(to ...any) error { return w.row.Scan(append(to, w.key)...) }
 
 // entry verifies one entry against the one before it.
-func (v *verifier) entry(e *amp.Entry, key int64) {
+func (v *verifier) entry(k *keyedEntry) {
+	e, key := &k.Entry, k.key
 	if e.Seq > v.head.Seq+1 {
 		v.damage(v.head.Seq+1, fmt.Sprintf("it is missing: entry %d comes after %d", e.Seq, v.head.Seq))
 	}
@@ -211,15 +271,17 @@ func (v *verifier) entry(e *amp.Entry, key int64) {
 	if e.Hash != e.Sum() && e.Seq == v.head.Seq+1 {
 		v.damage(e.Seq, "its content does not have its hash: it was changed, or does not belong after the entry before it")
 	}
+	late := lateEntry{keyedEntry: *k}
 	if len(v.report.Damage) == 0 {
-		if err := v.board.Apply(*e); err != nil {
+		late.fact = amp.Parse(&e.Record)
+		if err := late.fact.Err(); err != nil {
 			v.damage(e.Seq, err.Error())
 		}
 	}
+	late.Body = nil
+	v.late = append(v.late, late)
 	v.head = amp.Head{Seq: e.Seq, Hash: e.Hash}
 	v.count++
-	v.byID += v.sum(e.ID, int64(e.Seq))
-	v.byTask += v.sum("", int64(e.Seq>>bucketBits), key, int64(e.Seq))
 	if e.TaskID == "" {
 		return
 	}
@@ -241,17 +303,16 @@ func (v *verifier) sum(s string, n ...int64) uint64 {
 	return h.Sum64()
 }
 
-// indexes compares what the indexes say with the entries: lookups by id and by task rest on them.
+// indexes compares what the tables of ids and tasks say with the entries: lookups rest on them.
 func (v *verifier) indexes(ctx context.Context) error {
 	var byID, byTask uint64
 	lastID := ""
 	err := v.keyset(ctx, func() (*sql.Rows, error) {
-		return v.log.reader.QueryContext(ctx, `SELECT id, seq FROM entry INDEXED BY sqlite_autoindex_entry_1
-			WHERE id > ? ORDER BY id LIMIT ?`, lastID, ssot.MaxPage)
+		return v.log.reader.QueryContext(ctx, "SELECT id, seq FROM entry_id WHERE id > ? ORDER BY id LIMIT ?", lastID, ssot.MaxPage)
 	}, func(rows *sql.Rows) error {
 		var seq int64
 		err := rows.Scan(&lastID, &seq)
-		if uint64(seq) <= v.head.Seq {
+		if uint64(seq) <= v.folded {
 			byID += v.sum(lastID, seq)
 		}
 		return err
@@ -262,8 +323,8 @@ func (v *verifier) indexes(ctx context.Context) error {
 	if !v.found(ctx, v.log.reader) {
 		v.damage(v.head.Seq, notFound)
 	}
-	for bucket := range v.head.Seq>>bucketBits + 1 {
-		rows, err := v.log.reader.QueryContext(ctx, "SELECT task, seq FROM entry INDEXED BY entry_task WHERE seq >> 12 = ?", int64(bucket))
+	for bucket := range v.folded>>bucketBits + 1 {
+		rows, err := v.log.reader.QueryContext(ctx, "SELECT task, seq FROM entry_task WHERE bucket = ?", int64(bucket))
 		if err != nil {
 			return err
 		}
@@ -272,7 +333,7 @@ func (v *verifier) indexes(ctx context.Context) error {
 			if err := rows.Scan(&task, &seq); err != nil {
 				return errors.Join(err, rows.Close()) //nolint:sqlclosecheck // once in each round of the loop
 			}
-			if uint64(seq) <= v.head.Seq {
+			if uint64(seq) <= v.folded {
 				byTask += v.sum("", int64(bucket), task, seq)
 			}
 		}
@@ -291,10 +352,10 @@ func (v *verifier) indexes(ctx context.Context) error {
 		}
 	}
 	if byID != v.byID {
-		v.damage(0, "the index of ids does not agree with the entries")
+		v.damage(0, "the table of ids does not agree with the entries")
 	}
 	if byTask != v.byTask {
-		v.damage(0, "the index of tasks does not agree with the entries")
+		v.damage(0, "the table of tasks does not agree with the entries")
 	}
 	return nil
 }

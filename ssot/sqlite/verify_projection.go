@@ -82,9 +82,15 @@ func (v *verifier) moment(ctx context.Context, suspects map[amp.TaskID]bool) (er
 			break
 		}
 	}
-	var seq, fold int64
+	at, err := v.tables(ctx, tx)
+	if err != nil {
+		return err
+	}
+	v.settle(at)
+	var seq, fold, indexed int64
 	var state string
-	switch err := tx.QueryRowContext(ctx, "SELECT seq, fold, state FROM board").Scan(&seq, &fold, &state); {
+	const moment = "SELECT seq, fold, state, coalesce((SELECT seq FROM indexed), -1) FROM board"
+	switch err := tx.QueryRowContext(ctx, moment).Scan(&seq, &fold, &state, &indexed); {
 	case errors.Is(err, sql.ErrNoRows):
 		v.stale(0, "there are no projections")
 		return nil
@@ -96,15 +102,18 @@ func (v *verifier) moment(ctx context.Context, suspects map[amp.TaskID]bool) (er
 	case uint64(seq) > v.head.Seq:
 		v.damage(v.head.Seq+1, fmt.Sprintf("it is missing: the projections were made from %d entries, %d are there", seq, v.head.Seq))
 		return nil
+	case indexed != seq:
+		v.stale(uint64(seq), "the tables of ids and tasks stand at entry %d, the projections at %d", indexed, seq)
+		return nil
 	case state != projection.Board(v.board):
-		v.stale(v.head.Seq, "the board is not the fold of the entries")
+		v.stale(v.folded, "the board is not the fold of the entries")
 	}
 	var usage string
 	if err := tx.QueryRowContext(ctx, selectUsage).Scan(&usage); err != nil {
 		return err
 	}
 	if usage != projection.Usage(v.board) {
-		v.stale(v.head.Seq, "the usage of the agents is not the fold of the entries")
+		v.stale(v.folded, "the usage of the agents is not the fold of the entries")
 	}
 	for id := range suspects {
 		if err := v.task(ctx, tx, id); err != nil {

@@ -53,11 +53,16 @@ func fact(i int) amp.Record {
 	return ssottest.Raw(id, task, []byte(strings.Repeat("body", i%300)))
 }
 
-// dump is every row of the projections.
+// dump is every row of the tables beside the journal, which a log that writes brings to its head before.
 func dump(t *testing.T, log *Log) string {
 	t.Helper()
+	if log.writer != nil {
+		if err := log.writer.alone(t.Context(), (*writer).flush); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var out strings.Builder
-	for _, table := range []string{"task", "board", "usage", "open_ack"} {
+	for _, table := range []string{"task", "board", "usage", "open_ack", "entry_id", "entry_task", "indexed"} {
 		rows, err := log.reader.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
 		if err != nil {
 			t.Fatal(err)

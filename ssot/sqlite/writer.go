@@ -20,18 +20,20 @@ type writer struct {
 	conn *sql.Conn
 	stmt statements
 	*tables
+	// full is with how many entries in the tail the tables are written.
+	full int
 	// failed is why nothing is acknowledged any more.
 	failed error
 	closed error // what closing the connection said, readable when ended is closed
 }
 
 // startWriter opens the file for writing and starts the goroutine, which stop ends.
-func startWriter(ctx context.Context, f *file) (_ *writer, err error) {
+func startWriter(ctx context.Context, f *file, full int) (_ *writer, err error) {
 	have, know, err := f.inspect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{file: f, queue: group.NewQueue(), ended: make(chan struct{})}
+	w := &writer{file: f, full: full, queue: group.NewQueue(), ended: make(chan struct{})}
 	if w.db, err = openWriter(f.path); err != nil {
 		return nil, err
 	}
@@ -80,10 +82,22 @@ func (w *writer) stop() error {
 
 func (w *writer) run() {
 	defer close(w.ended)
-	defer func() { w.closed = w.release() }()
+	defer func() { w.closed = errors.Join(w.last(), w.release()) }()
+	w.queue.Between = w.tend
 	w.queue.Serve(func(batch []*group.Request) error {
 		return w.serve(func() error { return w.store(batch) })
 	}, w.serve)
+}
+
+// last writes the tables before the file is closed. For want of room the next open folds what they lack.
+func (w *writer) last() error {
+	if w.failed != nil {
+		return nil // who appended was told
+	}
+	if err := w.serve(w.flush); err != nil && !passing(err) {
+		return err
+	}
+	return nil
 }
 
 // serve runs f unless the writer has failed before.
