@@ -101,8 +101,30 @@ type CoordinatorState struct {
 	// Crew are the configured agents by name. Budget bounds a task whose plan sets no bound of its own.
 	Crew   []AgentFacts `json:"crew,omitzero"`
 	Budget Budget       `json:"budget,omitzero"`
+	// Bus is who is on the AgentMessage bus and what waits there, nil when the coordinator has none.
+	Bus *BusFacts `json:"bus,omitzero"`
 	// Team is what this coordinator knows of the others that write its journal, nil when it writes alone.
 	Team *TeamState `json:"team,omitzero"`
+}
+
+// BusFacts is how the AgentMessage bus of a coordinator stands.
+type BusFacts struct {
+	// Agents are those that registered and those of the configuration, by id on the bus.
+	Agents []BusAgent `json:"agents"`
+	// Queued is how many messages wait for an agent, Dead how many could not be delivered.
+	Queued int `json:"queued"`
+	Dead   int `json:"dead_letters"`
+}
+
+// BusAgent is one agent on the bus.
+type BusAgent struct {
+	AgentID string `json:"agent_id"`
+	// Name is the configured agent that it is, empty for one that only registered.
+	Name string `json:"name,omitzero"`
+	// Healthy says that it is there and well, Health how it is, in a few words of ours and what it said of itself.
+	Healthy bool   `json:"healthy"`
+	Health  string `json:"health"`
+	Queued  int    `json:"queued,omitzero"`
 }
 
 // TeamState is what one of several coordinators of a journal knows of them.

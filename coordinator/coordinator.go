@@ -94,6 +94,8 @@ type Config struct {
 	GrantFor    time.Duration
 	// Mirror, if not nil, says how far the mirror of the journal is.
 	Mirror func() amp.MirrorState
+	// Bus, if not nil, says how the AgentMessage bus stands.
+	Bus func() amp.BusFacts
 	// Memory returns what earlier tasks taught about a repository, bounded, for its planners; nil for nothing.
 	Memory func(repo string) (string, error)
 	// Undo is the time in which a decision taken on a screen can be withdrawn (10 s).

@@ -199,5 +199,9 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 		m.Behind = head.Seq - min(head.Seq, m.Head.Seq)
 		s.Mirror = &m
 	}
+	if c.cfg.Bus != nil {
+		b := c.cfg.Bus()
+		s.Bus = &b
+	}
 	return amp.Page{Head: head, Status: s}, err
 }

@@ -3,26 +3,19 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"arbiter/amp"
+	"arbiter/server/tlstest"
 )
 
 // remote serves f over TCP and returns the address, and a client for each scope.
@@ -258,38 +251,9 @@ func TestListenTCP_bounded(t *testing.T) {
 	}
 }
 
-// selfSigned writes a certificate for a name, and returns the files.
-func selfSigned(t *testing.T, name string) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: raw}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
-}
-
 func TestListenTCP_tls(t *testing.T) {
 	t.Parallel()
-	cert, key := selfSigned(t, "arbiter.test")
+	cert, key := tlstest.SelfSigned(t, "arbiter.test")
 	addr, tokens, _ := remote(t, &fake{query: status}, TCP{Cert: cert, Key: key}, nil)
 	_, secret, err := tokens.New("ada", ScopeReader, "mira", time.Now(), nil)
 	if err != nil {

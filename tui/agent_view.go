@@ -215,7 +215,7 @@ func (p *agentPage) pane(b *ui.Block, pane, h int) *ui.Block {
 	title, facts := "", ""
 	switch pane {
 	case paneAgents:
-		title, facts = "Providers", e.spentToday()+e.mirrored()
+		title, facts = "Providers", e.spentToday()+e.mirrored()+e.onBus()
 	case paneTurns:
 		title = fmt.Sprintf("Turns %d", len(p.turns))
 		if n := e.slots(); n > 0 {
@@ -312,6 +312,16 @@ func (p *agentPage) agentCard(b *ui.Block, h int) {
 	}
 	if h < 10 && p.focus == panePast {
 		return
+	}
+	if on := e.busAgent(a.name); on != nil {
+		text := "on the bus as " + ui.Safe(on.AgentID) + ": " + ui.Safe(on.Health)
+		if on.Queued > 0 {
+			text += fmt.Sprintf(", %d wait", on.Queued)
+		}
+		b.Para(2, text)
+	}
+	if e.State.Bus != nil && e.State.Bus.Dead > 0 {
+		b.Para(2, e.Theme.S(theme.Time, plural(e.State.Bus.Dead, "dead letter")+" on the bus")+", in a shell: arbiter bus dead")
 	}
 	b.Para(2, strings.Join(p.abilities(a), "  "))
 	var limits []string

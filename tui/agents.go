@@ -132,6 +132,9 @@ func (a *agentState) sign(e *env) string {
 	case a.facts == nil && e.State != nil && len(e.State.Crew) > 0:
 		return e.Theme.S(theme.Muted, sg.Off+" gone")
 	}
+	if b := e.busAgent(a.name); b != nil && !b.Healthy {
+		return e.Theme.S(theme.Time, sg.Severity(string(amp.Warning))+" away")
+	}
 	return e.Theme.S(theme.Muted, sg.Off+" idle")
 }
 
@@ -240,6 +243,41 @@ func (e *env) mirrored() string {
 	default:
 		return fmt.Sprintf(" · mirror %d behind", m.Behind)
 	}
+}
+
+// onBus is what waits on the bus, empty without one.
+func (e *env) onBus() string {
+	if e.State == nil || e.State.Bus == nil {
+		return ""
+	}
+	b := e.State.Bus
+	text := " · bus"
+	if b.Queued > 0 {
+		text += fmt.Sprintf(" %d wait,", b.Queued)
+	}
+	if b.Dead > 0 {
+		return text + " " + plural(b.Dead, "dead letter")
+	}
+	well := 0
+	for i := range b.Agents {
+		if b.Agents[i].Healthy {
+			well++
+		}
+	}
+	return text + fmt.Sprintf(" %d of %d healthy", well, len(b.Agents))
+}
+
+// busAgent is what the bus knows of an agent, nil for one that is not on it.
+func (e *env) busAgent(name string) *amp.BusAgent {
+	if e.State == nil || e.State.Bus == nil {
+		return nil
+	}
+	for i := range e.State.Bus.Agents {
+		if b := &e.State.Bus.Agents[i]; b.Name == name {
+			return b
+		}
+	}
+	return nil
 }
 
 // spentToday is what all agents used on this day, in words: "today $12.40 · 212k tok · 31 turns".

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,9 +115,11 @@ func (m *model) headerRow() string {
 	if key == m.chrome.headerKey && m.chrome.header != "" {
 		return m.chrome.header
 	}
-	mode := "local · rw"
+	mode := cmp.Or(ui.Safe(e.Place), "local")
 	if e.ReadOnly {
-		mode = "local · ro"
+		mode += " · ro"
+	} else {
+		mode += " · rw"
 	}
 	h := ui.Header{Name: "ARBITER", Facts: mode, Right: right, Detail: detail, Zones: &m.zones.tabs}
 	if e.ReadOnly {

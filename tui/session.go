@@ -38,6 +38,8 @@ type Config struct {
 	Explain func(error) (what, means, next string)
 	// State is the folder for crash files and for what the screens keep; empty is a folder of the user's state directory.
 	State string
+	// Place is where the coordinator is, empty for this machine.
+	Place string
 	// Home names the data directory whose screens these are: what they keep belongs to it. Empty keeps nothing.
 	Home string
 	// Repo is the repository of the folder that the program was started in, empty for none: a new wish begins with it.

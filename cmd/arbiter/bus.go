@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"arbiter/amp"
 	"arbiter/providers/bus"
 )
 
@@ -35,7 +36,7 @@ func newBusAgents(a *app) *cobra.Command {
 			t := &table{}
 			for i := range s.Agents {
 				g := &s.Agents[i]
-				t.add(safe(g.AgentID), g.Name, busHealth(g), queuedText(g.Queued))
+				t.add(safe(g.AgentID), g.Name, safe(g.Health()), queuedText(g.Queued))
 			}
 			t.print(a)
 			return nil
@@ -43,23 +44,22 @@ func newBusAgents(a *app) *cobra.Command {
 	}
 }
 
-// busHealth is an agent's state in words.
-func busHealth(g *bus.AgentState) string {
-	switch {
-	case !g.Registered:
-		return "not registered"
-	case !g.Connected && !g.Healthy:
-		return "not connected"
-	case !g.Connected:
-		return "registered, not connected"
-	case g.Healthy:
-		return "healthy"
-	case g.Said != "" && g.Said != "healthy":
-		return "unhealthy: " + safe(g.Said)
-	case g.Beat.IsZero():
-		return "unhealthy: no heartbeat"
+// addBus says in the status how the bus stands.
+func addBus(t *table, b *amp.BusFacts) {
+	well := 0
+	for i := range b.Agents {
+		if b.Agents[i].Healthy {
+			well++
+		}
 	}
-	return "unhealthy: last heartbeat " + g.Beat.Local().Format(time.TimeOnly)
+	text := fmt.Sprintf("%d of %s healthy", well, plural(len(b.Agents), "agent"))
+	if b.Queued > 0 {
+		text += fmt.Sprintf(", %d wait", b.Queued)
+	}
+	t.add("bus", text)
+	if b.Dead > 0 {
+		t.add("", plural(b.Dead, "dead letter")+" → arbiter bus dead")
+	}
 }
 
 func queuedText(n int) string {

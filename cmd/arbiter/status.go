@@ -134,6 +134,9 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 			t.add("", "→ arbiter mirror status names what was withheld")
 		}
 	}
+	if c := r.Coordinator; c != nil && c.Bus != nil {
+		addBus(t, c.Bus)
+	}
 	if r.Refusals > 0 {
 		t.add("refused", fmt.Sprintf("%s in the error log: arbiter journal search --kind refusal", plural(r.Refusals, "message")))
 	}

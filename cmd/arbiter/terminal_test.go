@@ -78,6 +78,18 @@ func (d *seat) arbiter(args ...string) {
 	}
 }
 
+// output is what a command prints.
+func (d *seat) output(args ...string) string {
+	d.t.Helper()
+	c := exec.CommandContext(d.t.Context(), d.self, args...)
+	c.Env = d.env
+	out, err := c.Output()
+	if err != nil {
+		d.t.Fatalf("arbiter %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
 // wish states the wish of a scenario.
 func (d *seat) wish(n int) {
 	d.t.Helper()

@@ -78,8 +78,13 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 	screens := tui.Config{
 		Session: client, Admin: admin, ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
 		Signs: cfg.TUI.signs(), Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
-		Repo: repoHere(), Prepare: a.prepareOnScreen,
+		Prepare: a.prepareOnScreen,
 		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
+	}
+	if remote := client.Remote(); remote != "" {
+		_, screens.Place, _ = strings.Cut(remote, "://")
+	} else {
+		screens.Repo = repoHere() // that machine has others
 	}
 	if plain {
 		return a.runPlain(c.Context(), screens)

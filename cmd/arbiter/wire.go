@@ -28,6 +28,10 @@ func assemble(
 	if mirror != nil {
 		mirrored = mirror.State
 	}
+	var onBus func() amp.BusFacts
+	if c.onBus != nil {
+		onBus = c.onBus.Facts
+	}
 	work := home
 	if owner != "" {
 		var err error
@@ -69,7 +73,7 @@ func assemble(
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
 		Checks: func(repo string) [][]string { return checksOf(c, git.Local(repo)) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
-		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored, Observe: observe,
+		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored, Bus: onBus, Observe: observe,
 	})
 }
 

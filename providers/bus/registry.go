@@ -220,6 +220,35 @@ type AgentState struct {
 	Queued int       `json:"queued"`
 }
 
+// Health is how an agent is, in words. What it said of itself is in them as it said it.
+func (a *AgentState) Health() string {
+	switch {
+	case !a.Registered:
+		return "not registered"
+	case !a.Connected && !a.Healthy:
+		return "not connected"
+	case !a.Connected:
+		return "registered, not connected"
+	case a.Healthy:
+		return "healthy"
+	case a.Said != "" && a.Said != "healthy":
+		return "unhealthy: " + a.Said
+	case a.Beat.IsZero():
+		return "unhealthy: no heartbeat"
+	}
+	return "unhealthy: last heartbeat " + a.Beat.Local().Format(time.TimeOnly)
+}
+
+// Facts are what the admin is shown of the bus beside everything else.
+func (b *Bus) Facts() amp.BusFacts {
+	m := b.Metrics()
+	f := amp.BusFacts{Agents: []amp.BusAgent{}, Queued: m.Queued, Dead: m.Dead}
+	for _, a := range b.Agents() {
+		f.Agents = append(f.Agents, amp.BusAgent{AgentID: a.AgentID, Name: a.Name, Healthy: a.Healthy, Health: a.Health(), Queued: a.Queued})
+	}
+	return f
+}
+
 // Agents are the registered agents and those of the configuration, by id.
 func (b *Bus) Agents() []AgentState {
 	b.mu.Lock()
