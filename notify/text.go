@@ -97,38 +97,37 @@ func (t *text) pages() []text {
 
 func units(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// html is the form of Telegram. Words of others are code, in which Telegram finds no link, mention, command or tag.
-func (t *text) html() string {
-	return t.form(func(s span) string {
-		e := html.EscapeString(s.s)
-		switch {
-		case s.s == "":
-			return ""
-		case s.quoted:
-			return "<code>" + e + "</code>"
-		case s.bold:
-			return "<b>" + e + "</b>"
-		}
-		return e
-	})
+// marks are how a channel writes what is special to it, quotes and bold words.
+type marks struct {
+	escape      func(string) string
+	quote, bold [2]string
 }
 
-var slackEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "ˋ")
+var (
+	// Telegram finds no link, mention, command or tag in code.
+	telegramMarks = marks{html.EscapeString, [2]string{"<code>", "</code>"}, [2]string{"<b>", "</b>"}}
+	slackMarks    = marks{
+		strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "ˋ").Replace, [2]string{"`", "`"}, [2]string{"*", "*"},
+	}
+)
+
+// html is the form of Telegram.
+func (t *text) html() string { return t.form(telegramMarks.span) }
 
 // slack is the form of Slack and what follows it.
-func (t *text) slack() string {
-	return t.form(func(s span) string {
-		e := slackEscape.Replace(s.s)
-		switch {
-		case s.s == "":
-			return ""
-		case s.quoted:
-			return "`" + e + "`"
-		case s.bold:
-			return "*" + e + "*"
-		}
-		return e
-	})
+func (t *text) slack() string { return t.form(slackMarks.span) }
+
+func (m marks) span(s span) string {
+	e := m.escape(s.s)
+	switch {
+	case e == "":
+		return ""
+	case s.quoted:
+		return m.quote[0] + e + m.quote[1]
+	case s.bold:
+		return m.bold[0] + e + m.bold[1]
+	}
+	return e
 }
 
 // plain is the text without any form; words of others stand in quotation marks.

@@ -25,16 +25,10 @@ func (a *app) verifyAgainst(ctx context.Context, where string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	dir, branch, done, err := a.cloneOf(ctx, where)
-	if err != nil {
-		return err
-	}
-	defer done()
-	c, err := github.Open(ctx, dir, branch)
-	if err != nil {
-		return cloneError(err)
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+	return a.withClone(ctx, where, func(c *github.Clone) error { return a.compare(ctx, log, home, where, c) })
+}
+
+func (a *app) compare(ctx context.Context, log ssot.Log, home, where string, c *github.Clone) error {
 	p := a.progress("entries")
 	defer p.end()
 	checks := github.Checks{Version: version(), Progress: p.show}
@@ -99,6 +93,21 @@ func (e *differError) Error() string {
 	return "journal and mirror differ at " + e.report.Difference.Error()
 }
 
+// withClone opens a clone for f. Of owner/name one is made first, which is removed then.
+func (a *app) withClone(ctx context.Context, where string, f func(*github.Clone) error) (err error) {
+	dir, branch, done, err := a.cloneOf(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer done()
+	c, err := github.Open(ctx, dir, branch)
+	if err != nil {
+		return cloneError(err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return f(c)
+}
+
 // cloneOf is the folder of a clone. Of owner/name a bare one is made, which done removes.
 func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, done func(), err error) {
 	done = func() {}
@@ -117,7 +126,12 @@ func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, do
 	if err != nil {
 		return "", "", done, err
 	}
-	done = func() { _ = os.RemoveAll(dir) }
+	remove := func() { _ = os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			remove()
+		}
+	}()
 	args := []string{"clone", "--quiet", "--bare", "--single-branch"}
 	if m.Repo == cfg.Mirror.Repo {
 		if branch = m.Branch; branch == "" {
@@ -140,13 +154,12 @@ func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, do
 			"GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		done()
-		return "", "", func() {}, &usageError{
+		return "", "", done, &usageError{
 			what: fmt.Sprintf("%s cannot be cloned: %s", where, safe(lastLine(string(out), err))), means: "Nothing was compared.",
 			next: "Clone it yourself with git, and name the folder: arbiter journal verify --against DIR",
 		}
 	}
-	return dir, branch, done, nil
+	return dir, branch, remove, nil
 }
 
 func lastLine(text string, err error) string {
@@ -158,17 +171,11 @@ func lastLine(text string, err error) string {
 }
 
 // importMirror makes the journal of this data directory from a clone of its mirror.
-func (a *app) importMirror(ctx context.Context, where, with string) (err error) {
-	dir, branch, done, err := a.cloneOf(ctx, where)
-	if err != nil {
-		return err
-	}
-	defer done()
-	c, err := github.Open(ctx, dir, branch)
-	if err != nil {
-		return cloneError(err)
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+func (a *app) importMirror(ctx context.Context, where, with string) error {
+	return a.withClone(ctx, where, func(c *github.Clone) error { return a.importClone(ctx, c, where, with) })
+}
+
+func (a *app) importClone(ctx context.Context, c *github.Clone, where, with string) (err error) {
 	if with != "" {
 		if err := a.supply(ctx, c, with); err != nil {
 			return err
