@@ -40,9 +40,11 @@ type Command struct {
 	Command CommandName `json:"command"`
 	By      string      `json:"by"`
 	At      time.Time   `json:"at"`
-	TaskID  TaskID      `json:"task_id,omitzero"`
-	Expects *Expects    `json:"expects,omitzero"`
-	Args    Args        `json:"args"`
+	// Via is the coordinator that took it, where several write one journal.
+	Via     string   `json:"via,omitzero"`
+	TaskID  TaskID   `json:"task_id,omitzero"`
+	Expects *Expects `json:"expects,omitzero"`
+	Args    Args     `json:"args"`
 	// Note is the reason in the admin's own words. Of unlock, redispatch and reject it becomes guidance in the next dispatch or
 	// plan.
 	Note string `json:"note,omitzero"`

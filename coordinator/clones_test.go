@@ -145,3 +145,179 @@ func TestClones_killed(t *testing.T) {
 		})
 	}
 }
+
+// round lets time pass until a turn of a round runs.
+func (k *clones) round(id amp.TaskID, n int) {
+	k.t.Helper()
+	for range 1000 {
+		synctest.Wait()
+		if t := k.get(id); t.Round >= n && t.Turn != nil {
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	k.t.Fatalf("%s has no turn of round %d\n%s", id, n, k.story(id))
+}
+
+// state is what a member knows of its team.
+func (m *member) state() *amp.TeamState { return m.c.team.state() }
+
+// left are the refs of tasks at the remote.
+func (k *clones) left() string {
+	return person(k.t, k.bare, "for-each-ref", "--format=%(refname)", "refs/arbiter")
+}
+
+// An owner that stands still beyond its lease has finished, committed and pushed meanwhile: its commit is at the remote under the old
+// epoch, nobody takes it, and when everybody else is gone it goes on from the work of the others.
+func TestClones_stale(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stubborn := func(who string) play {
+			return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+				if n == 1 { // it gives its answer whatever it is told
+					time.Sleep(20 * time.Second)
+					return edits(who)(ctx, turn, n, func(providers.Event) {})
+				}
+				return slowEdits(who)(ctx, turn, n, emit)
+			}
+		}
+		k := newClones(t, 3, stubborn, everybody(slowly(time.Minute, judges(amp.Rejected, amp.Approved))))
+		id := k.approved(0, 1)
+		paused := k.owner(id, amp.Executor)
+		at := slices.Index(k.members, paused)
+		release := paused.gate.hold()
+		time.Sleep(50 * time.Second)
+		k.until(id, amp.Reviewing)
+		stale := k.branch(at, id)
+		if first := k.get(id).Commit; stale == first || !strings.Contains(k.left(), stale) || !strings.Contains(k.left(), first) {
+			t.Fatalf("%s is at %s, the journal at %s; both ought to be at the remote:\n%s", paused.name, stale, first, k.left())
+		}
+		release()
+		k.round(id, 2)
+		for _, m := range k.members {
+			if m != paused {
+				m.kill()
+			}
+		}
+		got := k.until(id, amp.StatusApproved)
+		if got.Late != 1 || got.Round != 2 || got.Owner != paused.name || len(got.Escalations) > 0 {
+			t.Errorf("late reports %d, round %d, owner %s, escalations %v; want one, 2, %s, none\n%s",
+				got.Late, got.Round, got.Owner, got.Escalations, paused.name, k.story(id))
+		}
+		if tip := k.branch(at, id); tip != got.Commit {
+			t.Errorf("the branch is at %s, want %s", tip, got.Commit)
+		}
+		if log := person(t, k.dirs[at], "rev-list", got.Commit); strings.Contains(log, stale) {
+			t.Errorf("the stale commit %s is in the branch:\n%s", stale, log)
+		}
+		if pins := person(t, k.dirs[at], "for-each-ref", "--format=%(objectname)", "refs/arbiter/recovery/"+string(id)); !strings.Contains(pins, stale) {
+			t.Errorf("the stale commit %s is not pinned: %s", stale, pins)
+		}
+		k.check()
+	})
+}
+
+// An owner that is cut off from the store goes on later where the others left the task.
+func TestClones_partitioned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, judges(amp.Rejected, amp.Rejected, amp.Approved))))
+		id := k.approved(0, 1)
+		cut := k.owner(id, amp.Executor)
+		cut.gate.cut(errCut)
+		k.until(id, amp.Reviewing)
+		cut.gate.cut(nil)
+		k.round(id, 2)
+		other := k.members[1-slices.Index(k.members, cut)]
+		if who := k.get(id).Turn.Owner; who != other.name {
+			t.Fatalf("%s has the turn, want %s", who, other.name)
+		}
+		other.gate.cut(errCut)
+		got := k.until(id, amp.StatusApproved)
+		other.gate.cut(nil)
+		if got.Owner != cut.name || got.Round != 3 || len(got.Escalations) > 0 {
+			t.Errorf("owner %s, round %d, escalations %v; want %s, 3, none\n%s", got.Owner, got.Round, got.Escalations, cut.name, k.story(id))
+		}
+		k.check()
+	})
+}
+
+// A remote that is down stops nobody: the task goes on, its owner says that it cannot be handed over, and the others what they wait for. Once
+// the remote is back the task can go over again.
+func TestClones_remoteDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, judges(amp.Approved, amp.Rejected, amp.Approved))))
+		id := k.approved(0, 1)
+		owner := k.owner(id, amp.Executor)
+		other := k.members[1-slices.Index(k.members, owner)]
+		if err := os.Rename(k.bare, k.bare+".down"); err != nil {
+			t.Fatal(err)
+		}
+		k.owner(id, amp.Reviewer)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if s := owner.state().Kept; len(s) != 1 || s[0].TaskID != id || s[0].Since.IsZero() || !strings.Contains(s[0].Why, "through origin") {
+			t.Errorf("the owner says %+v, want that %s cannot be handed over", s, id)
+		}
+		owner.kill() // the first review is lost
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if s := other.state().Away; len(s) != 1 || s[0].TaskID != id || !strings.Contains(s[0].Why, "from origin") {
+			t.Errorf("the other one says %+v, want why it cannot go on", s)
+		}
+		if got := k.get(id); got.Turn == nil || got.Turn.Owner != owner.name || len(got.Escalations) > 0 {
+			t.Fatalf("the task went on without its commit\n%s", k.story(id))
+		}
+		if err := os.Rename(k.bare+".down", k.bare); err != nil {
+			t.Fatal(err)
+		}
+		owner.gate.cut(nil)
+		owner.start(t)
+		k.round(id, 2)
+		if s := owner.state().Kept; len(s) > 0 {
+			t.Errorf("the owner says %+v, want nothing: the remote is back", s)
+		}
+		owner.kill()
+		if got := k.until(id, amp.StatusApproved); got.Owner != other.name || got.Round != 2 || len(got.Escalations) > 0 {
+			t.Errorf("owner %s, round %d, escalations %v; want %s, 2, none\n%s", got.Owner, got.Round, got.Escalations, other.name, k.story(id))
+		}
+		k.check()
+	})
+}
+
+// A delivery happens in the clone of the coordinator that was asked for it, and of an ended task nothing is left at the remote, nor any
+// worktree.
+func TestClones_delivered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, judges(amp.Approved))))
+		id := k.approved(0, 1)
+		dead := k.owner(id, amp.Reviewer)
+		dead.kill()
+		got := k.until(id, amp.StatusApproved)
+		dead.gate.cut(nil)
+		dead.start(t)
+		at := slices.Index(k.members, dead)
+		time.Sleep(time.Minute)
+		k.at(at).submit(amp.Command{Command: amp.Deliver, TaskID: id, Args: amp.Args{Merge: true}, Expects: &amp.Expects{Status: amp.StatusApproved}})
+		k.until(id, amp.Delivered)
+		if tip, base := person(t, k.dirs[at], "rev-parse", "main"), person(t, k.dirs[1-at], "rev-parse", "main"); base != got.Plan.BaseCommit || tip == base {
+			t.Errorf("main is at %s where the delivery was asked for, and at %s elsewhere; want the merge and the base\n%s", tip, base, k.story(id))
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if left := k.left(); left != "" {
+			t.Errorf("at the remote is left %s", left)
+		}
+		for i, dir := range k.dirs {
+			if trees := person(t, dir, "worktree", "list"); strings.Contains(trees, "\n") {
+				t.Errorf("worktrees in the clone of %s:\n%s", k.members[i].name, trees)
+			}
+			if refs := person(t, dir, "for-each-ref", "refs/arbiter/passed", "refs/arbiter/received"); refs != "" {
+				t.Errorf("refs in the clone of %s:\n%s", k.members[i].name, refs)
+			}
+		}
+		k.check()
+	})
+}

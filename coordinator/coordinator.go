@@ -182,7 +182,9 @@ type Coordinator struct {
 	// when; parked are requests that wait for the store; life ends with Run.
 	team   *team
 	wanted map[amp.TaskID]time.Time
-	parked []request
+	// yielded are the deliveries that were left to another coordinator.
+	yielded map[amp.TaskID]string
+	parked  []request
 	// freed says that a slot is free since a task went to another coordinator.
 	freed bool
 	life  context.Context //nolint:containedctx // it bounds what the loop asks of the store while it judges
@@ -223,6 +225,7 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 			return nil, fmt.Errorf("coordinator %s: this journal is not one that several coordinators can write", cfg.Owner)
 		}
 		c.team, c.wanted = newTeam(&c.cfg, shared), map[amp.TaskID]time.Time{}
+		c.yielded = map[amp.TaskID]string{}
 		return c, nil
 	}
 	for _, t := range board.Tasks {

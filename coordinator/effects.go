@@ -177,6 +177,38 @@ func (c *Coordinator) writeDiff(ctx context.Context, ws amp.Workspace, from, fil
 	return nil
 }
 
+// bringDiff tells a reviewer where the diff of its request is on this machine, and makes the file when another one wrote it.
+func (c *Coordinator) bringDiff(ctx context.Context, turn *providers.Turn, ws amp.Workspace) error {
+	m, _, err := amp.Decode(turn.Message)
+	if err != nil {
+		return err
+	}
+	r, is := m.Payload.(*amp.Request)
+	if !is {
+		return nil
+	}
+	file := strings.TrimPrefix(r.DiffURL, "file://")
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		from := ""
+		if r.ReviewScope == amp.Incremental {
+			err := c.view(ctx, func(b *amp.Board) {
+				if t := b.Task(turn.Task); t != nil {
+					from = t.LastVerdictCommit
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+		file = filepath.Join(c.cfg.Home, "diffs", filepath.Base(file))
+		if err := c.writeDiff(ctx, ws, from, file); err != nil {
+			return err
+		}
+	}
+	turn.Env = append(turn.Env, "ARBITER_DIFF="+file)
+	return nil
+}
+
 func ciStatus(t *amp.Task, now time.Time) map[string]any {
 	m := map[string]any{"last_updated": amp.FormatTime(now)}
 	for k, v := range t.CI {
@@ -210,7 +242,7 @@ func notes(t *amp.Task, r *amp.Result) string {
 
 // carryOut does the git work of a rollback or a delivery and records what came of it.
 func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
-	if t.Turn != nil {
+	if t.Turn != nil || c.yields(t) {
 		return
 	}
 	ws, w, head, lease := t.Workspace(), *t.Doing, c.board.Head, c.under(t.ID)
@@ -223,6 +255,9 @@ func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
 		var err error
 		if w.Command.Command == amp.Deliver {
 			ck, err = c.cfg.Git.Deliver(ctx, ws, d)
+			if c.passer() != nil {
+				ck.Text += "; in the clone of " + c.cfg.Owner
+			}
 		} else {
 			ck, err = c.cfg.Git.Rollback(ctx, ws, w.Command.Args.Checkpoint)
 			c.passFirst(ctx, lease, ws, ck, err)

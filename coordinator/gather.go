@@ -64,8 +64,12 @@ func (c *Coordinator) candidates() (light, heavy []candidate, room int, more boo
 	}
 	for id, since := range c.wanted {
 		t := c.board.Task(id)
-		if owners[id] != "" || t.Owner != c.team.owner && there[t.Owner] && time.Since(since) < c.team.ttl/15 {
-			more = true // its agents have their sessions where they were
+		prefer, wait := t.Owner, c.team.ttl/15 // its agents have their sessions where they were
+		if via := c.deliversFor(t); via != "" {
+			prefer, wait = via, c.team.ttl
+		}
+		if owners[id] != "" || prefer != c.team.owner && there[prefer] && time.Since(since) < wait {
+			more = true
 			continue
 		}
 		k := c.candidate(t)

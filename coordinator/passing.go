@@ -24,6 +24,8 @@ type Passer interface {
 	// Adopt makes this machine's branch of a task the one that the journal names, once its lease is held. elsewhere says that its last
 	// turn ran on another machine.
 	Adopt(ctx context.Context, w amp.Workspace, elsewhere bool) error
+	// Withdraw removes what was passed on of an ended task, and what this machine keeps of it. Repeating it changes nothing.
+	Withdraw(ctx context.Context, w amp.Workspace) error
 	// Remote is what tasks are passed on through, "" when they are not.
 	Remote() string
 }
@@ -88,6 +90,51 @@ func (c *Coordinator) recallParcels(ctx context.Context) {
 		}
 		if commit := asked[repo][id]; commit != "" {
 			c.team.notePassed(id, commit)
+		}
+	}
+}
+
+// tidy removes what ended tasks left at the remote and on this machine, also those that ended on another one, until ctx ends.
+func (c *Coordinator) tidy(ctx context.Context) {
+	p := c.passer()
+	if p == nil {
+		return
+	}
+	for {
+		ended := map[string]map[amp.TaskID]amp.Workspace{}
+		err := c.view(ctx, func(b *amp.Board) {
+			for _, id := range b.Order {
+				t := b.Task(id)
+				w := t.Workspace()
+				if w.BaseCommit == "" {
+					continue
+				}
+				if ended[w.Repo] == nil {
+					ended[w.Repo] = map[amp.TaskID]amp.Workspace{}
+				}
+				if t.Status.Ended() && (t.Released || t.Round == 0) {
+					ended[w.Repo][id] = w
+				}
+			}
+		})
+		for repo, tasks := range ended {
+			at, failed := p.Passed(ctx, repo)
+			for id := range at {
+				if w, over := tasks[id]; over && failed == nil {
+					failed = p.Withdraw(ctx, w)
+				}
+			}
+			if failed != nil && ctx.Err() == nil {
+				c.cfg.Logger.Warn("refs of ended tasks stay at the remote for now", "repo", repo, "err", failed)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(2 * c.team.ttl):
+		}
+		if err != nil {
+			return // the loop has ended
 		}
 	}
 }
@@ -270,6 +317,32 @@ func (c *Coordinator) ready(ctx context.Context, p Passer, k candidate) bool {
 	}
 	c.team.noteAway(k.id, why)
 	return why == ""
+}
+
+// deliversFor is the coordinator in whose clone a delivery is to happen, since the person who asked for it spoke to that one; "" when
+// it can be any.
+func (c *Coordinator) deliversFor(t *amp.Task) string {
+	if t.Doing == nil || t.Doing.Command.Command != amp.Deliver || c.passer() == nil {
+		return ""
+	}
+	return t.Doing.Command.Via
+}
+
+// yields gives a task back, once, for a delivery in the clone of another coordinator that is there. When that one cannot, whoever can
+// delivers after a lease's time.
+func (c *Coordinator) yields(t *amp.Task) bool {
+	via := c.deliversFor(t)
+	if via == "" || via == c.cfg.Owner || c.yielded[t.ID] == t.Doing.Command.ID || c.under(t.ID) == nil {
+		return false
+	}
+	if _, there := c.team.others(); !there[via] {
+		return false
+	}
+	c.yielded[t.ID] = t.Doing.Command.ID
+	c.disown(t.ID)
+	c.team.leave(t.ID)
+	c.wanted[t.ID] = time.Now()
+	return true
 }
 
 func (m *team) passed(id amp.TaskID) string {

@@ -35,7 +35,7 @@ func (c *Coordinator) Query(ctx context.Context, q amp.Query) (amp.Page, error) 
 		diff, err := c.cfg.Git.Diff(ctx, ws, q.From, q.To, q.Diff)
 		return amp.Page{Text: strings.ToValidUTF8(diff.Text, "\uFFFD"), Diff: &diff}, err // JSON carries no other bytes
 	case amp.QueryLog:
-		return c.queryLog(q.From)
+		return c.queryLog(ctx, q.TaskID, q.From)
 	case amp.QueryChecklist:
 		ws, err := c.workspaceOf(ctx, q.TaskID)
 		if err != nil {
@@ -88,7 +88,7 @@ func (c *Coordinator) queryEntries(ctx context.Context, q amp.Query) (amp.Page, 
 }
 
 // queryLog reads the end of a turn's raw output, or of the coordinator's own log. The turn id is looked up, never used as a path.
-func (c *Coordinator) queryLog(turnID string) (amp.Page, error) {
+func (c *Coordinator) queryLog(ctx context.Context, task amp.TaskID, turnID string) (amp.Page, error) {
 	if turnID == "" {
 		return c.queryOwnLog()
 	}
@@ -99,13 +99,31 @@ func (c *Coordinator) queryLog(turnID string) (amp.Page, error) {
 	defer root.Close()
 	f, err := root.Open("turns/" + turnID + ".log")
 	if errors.Is(err, os.ErrNotExist) {
-		return amp.Page{}, fmt.Errorf("turn %q has no log", turnID)
+		return amp.Page{}, c.noLog(ctx, task, turnID)
 	}
 	if err != nil {
 		return amp.Page{}, fmt.Errorf("open the log of turn %q: %w", turnID, err)
 	}
 	defer f.Close()
 	return endOf(f)
+}
+
+// noLog says why there is no log of a turn here.
+func (c *Coordinator) noLog(ctx context.Context, task amp.TaskID, turnID string) error {
+	if c.team == nil {
+		return fmt.Errorf("turn %q has no log", turnID)
+	}
+	entries, err := c.lookUp(ctx, amp.Filter{TaskID: task, Kinds: []amp.Kind{amp.KindTurn}, Newest: true, Limit: ssot.MaxPage})
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		u, err := amp.DecodeBody[amp.Turn](&entries[i])
+		if err == nil && u.TurnID == turnID && u.Event == amp.TurnStarted && u.Owner != c.cfg.Owner {
+			return fmt.Errorf("the log of turn %s is on the machine of %s, which ran it, in %s; what it came to is in the journal", turnID, u.Owner, u.Log)
+		}
+	}
+	return fmt.Errorf("turn %q has no log here; one that another coordinator ran has its log there", turnID)
 }
 
 func (c *Coordinator) queryOwnLog() (amp.Page, error) {

@@ -146,6 +146,7 @@ func (c *Coordinator) enlist(ctx context.Context) (stop func()) {
 	var kept sync.WaitGroup
 	kept.Go(func() { c.team.keep(keeping) })
 	c.wg.Go(func() { c.recruit(ctx) })
+	c.wg.Go(func() { c.tidy(ctx) })
 	c.wg.Go(func() { c.followOthers(ctx) })
 	return func() {
 		end()

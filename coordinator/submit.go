@@ -109,7 +109,7 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 	if cmd.By == "" {
 		return c.refuseCommand(cmd, now, amp.Problem{Rule: "A09", Field: "by", Message: "a decision names who made it"})
 	}
-	cmd.At = now.UTC()
+	cmd.At, cmd.Via = now.UTC(), c.cfg.Owner
 	if cmd.Command == amp.Submit {
 		return c.decideSubmit(cmd, facts, now)
 	}

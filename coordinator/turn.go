@@ -155,7 +155,10 @@ func (c *Coordinator) prepareTurn(ctx context.Context, ws *amp.Workspace, turn *
 		return err
 	}
 	turn.Dir, turn.Env, turn.Work, u.Dir, u.Checkpoint = p.Dir, p.Env, *ws, p.Dir, p.Checkpoint
-	return c.loadMessages(ctx, turn, u.For)
+	if err := c.loadMessages(ctx, turn, u.For); err != nil || u.Role != amp.Reviewer {
+		return err
+	}
+	return c.bringDiff(ctx, turn, *ws)
 }
 
 // loadMessages gives the agent its message and the ones that it refers to.

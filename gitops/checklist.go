@@ -91,6 +91,10 @@ func (g *Git) baseItem(ctx context.Context, r *repo, w amp.Workspace) (amp.Claim
 		return c, nil
 	}
 	if in, err := r.ancestor(ctx, w.BaseCommit, baseTip); err != nil || !in {
+		if behind, err := r.ancestor(ctx, baseTip, w.BaseCommit); g.remote != "" && (err != nil || behind) {
+			c.Found = w.BaseBranch + " of this clone has not come to the base commit yet"
+			return c, err
+		}
 		c.Found = w.BaseBranch + " was rewritten and does not hold the base commit any more"
 		return c, err
 	}

@@ -271,6 +271,32 @@ func (g *Git) forgetRecords(task amp.TaskID, points map[int]string) error {
 	return nil
 }
 
+// Withdraw removes what the remote and this machine keep of an ended task, whoever ended it: the refs that it passed through, and a
+// worktree here as [Git.Release] does. A second call finds nothing left.
+func (g *Git) Withdraw(ctx context.Context, w amp.Workspace) error {
+	r, err := g.open(w.Repo)
+	if err != nil {
+		return err
+	}
+	if exists(g.taskTree(r, w.TaskID).dir) || exists(g.recordDir(w.TaskID)) {
+		if _, err := g.Release(ctx, w); err != nil {
+			return err
+		}
+	}
+	url, err := r.address(ctx, g.remote, true)
+	if err != nil {
+		return err
+	}
+	if err := r.prune(ctx, url, passPrefix(w.TaskID)); err != nil {
+		return fmt.Errorf("remove the refs of %s from %s: %w", w.TaskID, g.remote, err)
+	}
+	refs, err := r.refs(ctx, passedRef(w.TaskID), receivedPrefix(w.TaskID))
+	if err != nil {
+		return err
+	}
+	return r.drop(ctx, refs)
+}
+
 // drop removes refs that are where they were seen.
 func (r *repo) drop(ctx context.Context, refs map[string]string) error {
 	var in strings.Builder

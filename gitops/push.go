@@ -75,6 +75,12 @@ func (r *repo) push(ctx context.Context, url string, specs ...string) error {
 	}, specs...)...)
 }
 
+// prune removes the refs below a prefix at a remote's address.
+func (r *repo) prune(ctx context.Context, url, prefix string) error {
+	return r.exchange(ctx, "push", "--quiet", "--no-verify", "--prune", "--no-recurse-submodules", "--receive-pack=git-receive-pack", "--", url,
+		"refs/arbiter/none/*:"+prefix+"*")
+}
+
 // fetch sets refs here from a remote's address, one refspec each.
 func (r *repo) fetch(ctx context.Context, url string, specs ...string) error {
 	return r.exchange(ctx, append([]string{

@@ -368,7 +368,9 @@ func (v *verification) baseClaim(ctx context.Context) (amp.Claim, error) {
 			return c, err
 		}
 		c.Found = "the branch now starts from " + short(now)
-		if older {
+		if older && v.g.remote != "" {
+			c.Finding, c.Found = amp.Confirmed, short(v.w.BaseCommit)+"; "+v.w.BaseBranch+" of this clone does not hold it"
+		} else if older {
 			c.Finding, c.Found = amp.Inconclusive, v.w.BaseBranch+" was moved back behind the base, to share "+short(now)
 		}
 	}
