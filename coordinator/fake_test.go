@@ -30,6 +30,7 @@ type fakeGit struct {
 	review  func(w amp.Workspace, v *amp.Verdict) (amp.Check, error)
 	list    func(w amp.Workspace) amp.Check
 	open    func(w amp.Workspace) error
+	prepare func()
 	deliver func(w amp.Workspace, d amp.Delivery) (amp.Check, error)
 }
 
@@ -49,6 +50,9 @@ func (g *fakeGit) Inspect(_ context.Context, repo, branch string) (amp.RepoFacts
 }
 
 func (g *fakeGit) Prepare(_ context.Context, w amp.Workspace, _ string) (amp.Prepared, error) {
+	if g.prepare != nil {
+		g.prepare()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cp[w.TaskID]++

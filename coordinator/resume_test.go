@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -85,6 +86,33 @@ func TestStop_duringWork(t *testing.T) {
 		r.submit(amp.Command{Command: amp.Thaw})
 		synctest.Wait()
 		r.want(id, amp.AwaitingApproval)
+	})
+}
+
+// An answer from outside that comes while a turn is being prepared for the same message: no agent starts on what was answered.
+func TestReceive_whileTurnIsPrepared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, works, judges(amp.Approved))
+		goOn := make(chan struct{})
+		r.git.prepare = func() { <-goOn }
+		id := r.task()
+		sent := r.messages(id, amp.TaskDispatch)[0]
+		raw := jsonOf(map[string]any{
+			"msg_id": amp.NewMsgID(amp.TaskResult, id, time.Now(), nil), "protocol_version": amp.Version, "type": "task_result",
+			"from": "executor", "to": "coordinator", "task_id": id, "timestamp": amp.FormatTime(time.Now()), "requires_ack": true,
+			"context_ref": []string{sent.MsgID}, "payload": resultOf(providers.Turn{Subtask: string(id) + "-S1"}, amp.Complete),
+		})
+		if _, err := r.c.Receive(t.Context(), amp.Received{Raw: raw, As: amp.Executor, Actor: "outsider", Source: "cli"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		close(goOn)
+		synctest.Wait()
+		if n := len(r.exec.Turns()); n != 0 {
+			t.Errorf("%d turns for a dispatch that was answered\n%s", n, r.story(id))
+		}
+		r.want(id, amp.StatusApproved)
 	})
 }
 

@@ -59,7 +59,7 @@ func (a *simAgent) Reap(_ context.Context, turnID string) error {
 	if a.s.fault(30) {
 		return &providers.UnprovenError{PIDs: []int{4711}, Err: errors.New("it does not end")}
 	}
-	if p := a.s.procs[turnID]; p != nil {
+	if p := a.s.procs[turnID]; p != nil && !a.s.unreaped {
 		p.alive = false
 	}
 	return nil

@@ -59,6 +59,9 @@ func (c simCounts) missing(simSetting) (out []string) {
 	return out
 }
 
+// maxSimEntries is more than any seed writes that comes to an end.
+const maxSimEntries = 5000
+
 // stored looks at each entry that a coordinator has stored, with the state before and after it.
 func (j *simJudge) stored(n *simNode, appended []ssot.Appended) {
 	s := j.s
@@ -81,7 +84,10 @@ func (j *simJudge) stored(n *simNode, appended []ssot.Appended) {
 			s.fail("fold", "%v", err)
 			return
 		}
-		j.entries = append(j.entries, e)
+		if j.entries = append(j.entries, e); len(j.entries) > maxSimEntries {
+			s.fail("ends", "%d entries and no end", len(j.entries))
+			return
+		}
 		if t := j.board.Task(e.TaskID); t != nil {
 			j.moved(&e, before, t)
 		}
@@ -212,10 +218,20 @@ func (j *simJudge) acks(e *amp.Entry, was taskBefore, t *amp.Task) {
 // dispatched holds a dispatch to the approval that it stands on; the board is as it was before.
 func (j *simJudge) dispatched(e *amp.Entry) {
 	m, _, err := amp.Decode(e.Body)
-	if err != nil || m.Type != amp.TaskDispatch {
+	if err != nil {
 		return
 	}
-	t, d := j.board.Task(e.TaskID), m.Payload.(*amp.Dispatch)
+	t := j.board.Task(e.TaskID)
+	if m.Type == amp.ReviewRequest && (t.Status != amp.Verifying || t.Result == nil || t.Request != nil) {
+		j.s.fail("one review", "entry %d asks for a review of %s, which is %s and has %v", e.Seq, t.ID, t.Status, t.Request)
+	}
+	if m.Type != amp.TaskDispatch {
+		return
+	}
+	d := m.Payload.(*amp.Dispatch)
+	if t.Status != amp.Dispatched || t.Next == "" {
+		j.s.fail("one dispatch", "entry %d dispatches %s, which is %s after %v", e.Seq, t.ID, t.Status, t.Dispatch)
+	}
 	if why := j.unapproved(t); why != "" {
 		j.s.fail("approval", "entry %d dispatches %s: %s", e.Seq, t.ID, why)
 		return

@@ -24,6 +24,8 @@ type simSetting struct {
 	story bool
 	// sabotage breaks a rule of a coordinator before each of its steps.
 	sabotage func(*simNode)
+	// unreaped leaves what a dead coordinator left.
+	unreaped bool
 	// lax are properties that are not looked at, so that a broken rule is found by the one that is meant to find it.
 	lax map[string]bool
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,7 +105,7 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 		}
 		return outcome{
 			run: func(t *amp.Task, now time.Time) []amp.Record {
-				if t.Turn != nil {
+				if t.Turn != nil || !unanswered(t, role, msgID) {
 					return nil
 				}
 				if err != nil {
@@ -119,6 +120,22 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 			},
 		}
 	})
+}
+
+// unanswered reports whether a message still waits for the work of a role: an agent without an adapter may have answered it meanwhile.
+func unanswered(t *amp.Task, role amp.Role, msgID string) bool {
+	open := func(asked, answer *amp.Ref, in ...amp.Status) bool {
+		return asked != nil && asked.MsgID == msgID && answer == nil && slices.Contains(in, t.Status)
+	}
+	switch {
+	case t.Blocked() != "":
+		return false
+	case role == amp.Executor:
+		return open(t.Dispatch, t.Result, amp.Dispatched, amp.Executing)
+	case role == amp.Reviewer:
+		return open(t.Request, t.Verdict, amp.Reviewing)
+	}
+	return t.Status == amp.Drafting
 }
 
 // prepareTurn fills in where the turn works and what it is told. A planner gets a disposable worktree too, at the base of the work to
