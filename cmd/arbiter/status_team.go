@@ -31,7 +31,7 @@ func addTeam(t *table, s *amp.TeamState, b map[amp.TaskID]string, now time.Time)
 			gone, strings.Join(ownedBy(s.Owned, gone), ", ")))
 	}
 	for _, k := range s.Kept[:min(len(s.Kept), maxOwned)] {
-		t.add("not handed over", fmt.Sprintf("%s cannot go on elsewhere if this machine fails, since %s: %s", k.TaskID, ago(k.Since, now), k.Why))
+		t.add("not handed over", fmt.Sprintf("%s cannot go on elsewhere if this machine fails, for %s now: %s", k.TaskID, ago(k.Since, now), k.Why))
 	}
 	for _, w := range s.Away[:min(len(s.Away), maxOwned)] {
 		where := "another machine"

@@ -39,6 +39,17 @@ const teamLease = 3 * time.Second
 // many as that time has room for, 200 at least.
 func TestTeam_processes(t *testing.T) {
 	t.Parallel()
+	runTeam(t, false)
+}
+
+// The same, with a clone of its own on each machine, and a remote between them that is down now and then.
+func TestTeam_clones(t *testing.T) {
+	t.Parallel()
+	runTeam(t, true)
+}
+
+func runTeam(t *testing.T, clones bool) {
+	t.Helper()
 	tasks, lasting := 6, time.Duration(0)
 	if text := os.Getenv(teamMinutes); text != "" {
 		n, err := strconv.Atoi(text)
@@ -59,7 +70,7 @@ func TestTeam_processes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	r := newTeamRun(t, db)
+	r := newTeamRun(t, db, clones)
 	harassed := make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
@@ -69,6 +80,7 @@ func TestTeam_processes(t *testing.T) {
 	r.admin(tasks, lasting)
 	stop()
 	<-harassed
+	r.tidied()
 	r.end()
 	r.judge()
 }
@@ -78,8 +90,8 @@ type teamRun struct {
 	t       *testing.T
 	db      *pgtest.Server
 	schema  string
-	repo    string
-	config  string
+	// bare is the remote through which tasks pass between clones, "" when all share one repository and a folder of worktrees.
+	bare    string
 	members []*teamMember
 	acts    map[string]int
 	began   time.Time
@@ -89,6 +101,8 @@ type teamRun struct {
 
 type teamMember struct {
 	name, home string
+	repo       string
+	config     string
 	cut        *cutter
 	client     *server.Client
 	log        *os.File
@@ -98,12 +112,17 @@ type teamMember struct {
 	exited chan error
 }
 
-func newTeamRun(t *testing.T, db *pgtest.Server) *teamRun {
+func newTeamRun(t *testing.T, db *pgtest.Server, clones bool) *teamRun {
 	t.Helper()
 	dir := t.TempDir()
-	r := &teamRun{t: t, db: db, schema: db.Schema(), repo: filepath.Join(dir, "repo"), config: filepath.Join(dir, "config.toml"), acts: map[string]int{}, began: time.Now(), disturbed: make(chan struct{})}
-	if err := scripted.Repository(r.repo); err != nil {
+	r := &teamRun{t: t, db: db, schema: db.Schema(), acts: map[string]int{}, began: time.Now(), disturbed: make(chan struct{})}
+	repo := filepath.Join(dir, "shop")
+	if err := scripted.Repository(repo); err != nil {
 		t.Fatal(err)
+	}
+	if clones {
+		r.bare = filepath.Join(dir, "origin.git")
+		r.git("clone", "-q", "--bare", repo, r.bare)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -114,13 +133,18 @@ func newTeamRun(t *testing.T, db *pgtest.Server) *teamRun {
 		fmt.Fprintf(&text, "[agents.%s]\nkind = \"command\"\nsandbox = \"off\"\nvendor = %q\nargv = [%q, \"demo-agent\", \"--role\", %q]\nenv = {ARBITER_TEST_SELF = \"1\"}\n",
 			role, role, self, role)
 	}
-	fmt.Fprintf(&text, "[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n[policy]\nslots = 2\nattempts = 5\n[team]\nlease = %q\nwork = %q\n",
-		teamLease.String(), filepath.Join(dir, "work"))
-	if err := os.WriteFile(r.config, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fmt.Fprintf(&text, "[roles]\ncoordinator = \"coordinator\"\nexecutor = \"executor\"\nreviewer = \"reviewer\"\n[policy]\nslots = 2\nattempts = 5\n[team]\nlease = %q\n", teamLease.String())
 	for _, name := range []string{"ada", "ben", "cleo"} {
-		m := &teamMember{name: name, home: filepath.Join(dir, name), cut: newCutter(t, db.Socket())}
+		m := &teamMember{name: name, home: filepath.Join(dir, name), repo: repo, config: filepath.Join(dir, name+".toml"), cut: newCutter(t, db.Socket())}
+		more := fmt.Sprintf("work = %q\n", filepath.Join(dir, "work"))
+		if clones {
+			m.repo = filepath.Join(dir, "clones", name, "shop")
+			r.git("clone", "-q", r.bare, m.repo)
+			more = fmt.Sprintf("remote = \"origin\"\n[team.repositories]\nshop = %q\n", m.repo)
+		}
+		if err := os.WriteFile(m.config, []byte(text.String()+more), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		m.client = server.NewClient(m.home, sentinels)
 		if m.log, err = os.Create(filepath.Join(dir, name+".log")); err != nil {
 			t.Fatal(err)
@@ -144,7 +168,7 @@ func (r *teamRun) start(m *teamMember) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	url := fmt.Sprintf("postgres://owner@/postgres?host=%s&search_path=%s", m.cut.dir, r.schema)
-	cmd := exec.Command(os.Args[0], "serve", "--home", m.home, "--config", r.config, "--set", "store.url="+url, "--set", "team.name="+m.name)
+	cmd := exec.Command(os.Args[0], "serve", "--home", m.home, "--config", m.config, "--set", "store.url="+url, "--set", "team.name="+m.name)
 	cmd.Env = append(os.Environ(), "ARBITER_TEST_SELF=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	cmd.Stdout, cmd.Stderr = m.log, m.log
 	if err := cmd.Start(); err != nil {
@@ -172,11 +196,15 @@ func (r *teamRun) harass(ctx context.Context, lasting time.Duration) {
 		case <-ctx.Done():
 		}
 	}
-	for n := 0; ctx.Err() == nil && (lasting > 0 || n < 3); n++ {
+	kinds := 3
+	if r.bare != "" {
+		kinds = 4
+	}
+	for n := 0; ctx.Err() == nil && (lasting > 0 || n < kinds); n++ {
 		wait(time.Duration(1000+rand.IntN(1500)) * time.Millisecond)
-		m := r.members[(n+n/3)%3]
+		m := r.members[(n+n/kinds)%3]
 		beyond := teamLease + time.Duration(rand.IntN(3000))*time.Millisecond
-		switch n % 3 {
+		switch n % kinds {
 		case 0:
 			r.acts["kill"]++
 			m.signal(syscall.SIGKILL)
@@ -193,11 +221,57 @@ func (r *teamRun) harass(ctx context.Context, lasting time.Duration) {
 			m.cut.set(true)
 			wait(beyond)
 			m.cut.set(false)
+		case 3:
+			r.acts["remote"]++
+			r.remote(false)
+			wait(beyond)
+			r.remote(true)
 		}
-		if n == 2 {
+		if n == kinds-1 {
 			close(r.disturbed)
 		}
 	}
+}
+
+// git runs git as a person does.
+func (r *teamRun) git(args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Errorf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// remote takes the remote down or brings it back.
+func (r *teamRun) remote(up bool) {
+	from, to := r.bare, r.bare+".down"
+	if up {
+		from, to = to, from
+	}
+	if err := os.Rename(from, to); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// tidied waits until nothing of the tasks is left at the remote, now that all have ended.
+func (r *teamRun) tidied() {
+	if r.bare == "" {
+		return
+	}
+	for _, m := range r.members {
+		m.signal(syscall.SIGCONT)
+		m.cut.set(false)
+	}
+	left := ""
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if left = r.git("--git-dir", r.bare, "for-each-ref", "refs/arbiter"); left == "" {
+			return
+		}
+	}
+	r.t.Errorf("at the remote is left\n%s", left)
 }
 
 // admin submits and decides through whichever coordinator answers, with ids that make a decision sent twice one decision.
@@ -237,7 +311,7 @@ func (r *teamRun) admin(tasks int, lasting time.Duration) {
 		switch {
 		case more && open < 12:
 			r.send(m, amp.Command{ID: fmt.Sprintf("submit-%d", n), Command: amp.Submit, Args: amp.Args{Wish: &amp.Wish{
-				Text: scripted.Scenarios[0].Wish, Repo: r.repo, Branch: fmt.Sprintf("feature/t-%d", n), Risk: amp.Low,
+				Text: scripted.Scenarios[0].Wish, Repo: m.repo, Branch: fmt.Sprintf("feature/t-%d", n), Risk: amp.Low,
 			}}})
 		case !more && open == 0:
 			return
@@ -285,7 +359,7 @@ func (r *teamRun) knows(m *teamMember) {
 	if state.Team == nil || len(state.Team.Members) != 3 || !strings.HasPrefix(state.Team.Owner, m.name+"-") {
 		r.t.Errorf("%s knows of %+v", m.name, state.Team)
 	}
-	code, out, errs := arbiter(r.t, "", "--home", m.home, "--config", r.config, "status")
+	code, out, errs := arbiter(r.t, "", "--home", m.home, "--config", m.config, "status")
 	if code != 0 || !strings.Contains(out, "(this one)") || strings.Count(out, "acts on") != 3 {
 		r.t.Errorf("arbiter status of %s: %d\n%s%s", m.name, code, out, errs)
 	}
