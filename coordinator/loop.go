@@ -202,7 +202,7 @@ func (c *Coordinator) halt() {
 		w.cancel()
 	}
 	for _, l := range c.live {
-		l.stop("the coordinator was stopped")
+		l.interrupt("the coordinator was stopped")
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // liveTurn is a run of an agent in this process.
 type liveTurn struct {
 	amp.Turn
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	// lease is what it runs under, nil when none is needed.
 	lease *tenure
 	// why is set by the loop before it stops the turn.
@@ -67,7 +67,13 @@ func (l *liveTurn) lost() bool { return l.lease.lost() }
 // stop asks the agent to end; the turn's end is written when it has.
 func (l *liveTurn) stop(why string) {
 	l.why.CompareAndSwap(nil, &why)
-	l.cancel()
+	l.cancel(&providers.StoppedError{Why: why})
+}
+
+// interrupt is stop for a coordinator that ends: its successor wants what the turn was for.
+func (l *liveTurn) interrupt(why string) {
+	l.why.CompareAndSwap(nil, &why)
+	l.cancel(nil)
 }
 
 // startTurn prepares the folder, writes down that the turn starts, and only then starts the agent.
@@ -203,11 +209,11 @@ func (c *Coordinator) logFile(turnID string) string {
 
 // launch runs the agent in a goroutine of its own. Everything that it says goes through the inbox.
 func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Agent, ws amp.Workspace, lease *tenure) {
-	ctx, cancel := context.WithCancel(c.base(lease))
+	ctx, cancel := context.WithCancelCause(c.base(lease))
 	l := &liveTurn{Turn: u, cancel: cancel, started: c.now(), lease: lease}
 	c.live[u.TurnID] = l
 	c.beside.spawn(func() {
-		defer cancel()
+		defer cancel(nil)
 		if f, err := openLog(u.Log); err == nil {
 			defer f.Close()
 			turn.Log = f

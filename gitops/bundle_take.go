@@ -52,7 +52,10 @@ func (g *Git) Take(ctx context.Context, w amp.Workspace, turnID, file string, p 
 		}
 	}
 	if p.Head() != rec.Tip {
-		if err := r.unbundle(ctx, incoming{file: file, ref: resultRef, commit: p.Head(), most: parcelBounds, from: rec.Tip, parcel: &p}); err != nil {
+		if file == "" {
+			return &amp.ParcelError{Why: fmt.Sprintf("it is to be at %s, but no bundle came with it", short(p.Head()))}
+		}
+		if err := r.unbundle(ctx, incoming{file: file, ref: resultRef, commit: p.Head(), most: g.parcels, from: rec.Tip, parcel: &p}); err != nil {
 			return err
 		}
 	}

@@ -46,6 +46,7 @@ type Git struct {
 	netEnv    []string
 	remote    string
 	places    map[string]string
+	parcels   bounds
 
 	mu    sync.Mutex
 	repos map[string]*repo
@@ -62,7 +63,7 @@ func New(opts Options) (*Git, error) {
 	}
 	g := &Git{
 		remote: opts.Remote, places: opts.Places, protected: opts.Protected, timeout: opts.Timeout, log: opts.Log,
-		repos: map[string]*repo{}, tasks: map[string]*sync.Mutex{},
+		repos: map[string]*repo{}, tasks: map[string]*sync.Mutex{}, parcels: parcelBounds,
 	}
 	if g.timeout <= 0 {
 		g.timeout = 10 * time.Minute

@@ -180,6 +180,13 @@ type TurnError struct {
 // Error is the class and the sentence.
 func (e *TurnError) Error() string { return string(e.Failure) + ": " + e.Text }
 
+// StoppedError is the cause of the end of a turn's context when it was decided that the turn is not wanted any more. A context that ends without
+// it is that of a coordinator that ends, or lost the task.
+type StoppedError struct{ Why string }
+
+// Error is why.
+func (e *StoppedError) Error() string { return e.Why }
+
 // UnprovenError says that processes of a turn may still run: the suspension cannot be proven.
 type UnprovenError struct {
 	PIDs []int

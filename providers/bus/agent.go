@@ -59,7 +59,7 @@ func (a *Agent) Describe(l providers.Limits) amp.AgentFacts {
 }
 
 // Run sends the turn as a task_request and waits for its answer, see [providers.Agent]. When the turn ends otherwise, a request that nobody has
-// yet is withdrawn; an agent that works on it is not told, and what it still sends is not heard.
+// yet is withdrawn; an agent that works on it is told when it understands that, and what it still sends is not heard.
 func (a *Agent) Run(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {
 	r := &run{agent: a, bus: a.bus, turn: &turn, emit: emit, limits: program.Defaults(turn.Limits, a.config.Limits)}
 	failed := r.play(ctx)
@@ -117,8 +117,8 @@ func (r *run) play(ctx context.Context) *providers.TurnError {
 	}
 	defer r.session.Close()
 	failed = r.listen(ctx, deadline.C)
-	if failed != nil {
-		r.withdraw(failed.Text)
+	if failed != nil && !r.withdraw(failed.Text) && unwanted(ctx, failed) {
+		r.recall(failed.Text)
 	}
 	return failed
 }
@@ -259,8 +259,8 @@ func (r *run) accept() {
 func (r *run) trouble(ctx context.Context, m *Message) *providers.TurnError {
 	t := TroubleOf(m)
 	from := m.Sender.AgentID
-	last := failure(providers.FailCrashed, "%s reported an error: %s", from, t)
-	last.Tail = t.Details
+	last := failure(t.Failure(), "%s reported an error: %s", from, t)
+	last.Tail, last.Retry = t.Details, t.Retry
 	r.tries++
 	to, again := from, r.message
 	if !t.Retryable || r.tries > r.message.Routing.RetryPolicy.MaxRetries {

@@ -34,7 +34,11 @@ func (b *Bus) delegate(ctx context.Context, m *Message, role amp.Role) (*delegat
 	}
 	answered := false
 	if q := b.state.queues[Coordinator]; q != nil && t != nil {
-		q.each(func(it *item) bool { answered = answered || d.answers(it); return !answered })
+		q.each(func(it *item) bool {
+			final := it.message.Type == TaskResponse || it.message.Type == ErrorMessage // a sign of life of an earlier turn promises nothing
+			answered = final && it.holder == nil && d.answers(it)
+			return !answered
+		})
 	}
 	b.mu.Unlock()
 	if t != nil && (waits || answered) {
@@ -119,20 +123,21 @@ func (d *delegation) dead() string {
 	return ""
 }
 
-// withdraw takes the request back when nobody has it yet.
-func (d *delegation) withdraw(why string) {
+// withdraw takes the request back when nobody has it yet, and reports whether that was so.
+func (d *delegation) withdraw(why string) bool {
 	b := d.bus
 	b.mu.Lock()
 	waits := b.state.items[d.key] != nil
 	b.mu.Unlock()
 	if !waits {
-		return
+		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := b.fact(ctx, Fact{Event: Withdrawn, Keys: []Key{d.key}, Why: why}); err != nil {
 		b.cfg.Logger.Warn("a request was not withdrawn", "err", err)
 	}
+	return true
 }
 
 // keepAnswer is how long an answer stays after its turn has ended: a coordinator that dies before it wrote the end of the turn down finds it again.

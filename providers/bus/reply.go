@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -100,6 +101,20 @@ type Trouble struct {
 	Message   string
 	Details   string
 	Retryable bool
+	// Retry is how long to wait before the next try, when it says so.
+	Retry time.Duration
+}
+
+// Failure is the class of the failure: the one that the code names, as a worker's does, else crashed.
+func (t Trouble) Failure() providers.Failure {
+	switch f := providers.Failure(t.Code); f {
+	case providers.FailConfig, providers.FailCrashed, providers.FailSilent, providers.FailTotal, providers.FailOutput, providers.FailRefused,
+		providers.FailAnswer, providers.FailAuth, providers.FailQuota, providers.FailRate, providers.FailOverloaded, providers.FailTransport,
+		providers.FailModel:
+		return f
+	case providers.FailKilled: // only a coordinator kills
+	}
+	return providers.FailCrashed
 }
 
 // TroubleOf normalises an error's payload: {code, message, details}, {error_code, error_message, details, recovery_suggestions} and
@@ -119,6 +134,10 @@ func TroubleOf(m *Message) Trouble {
 	t := Trouble{
 		Code: first("code", "error_code"), Message: first("message", "error_message", "error"), Details: first("details", "recovery_suggestions"),
 		Retryable: string(m.Metadata["retryable"]) != "false",
+	}
+	var wait float64
+	if json.Unmarshal(body["retry_after_seconds"], &wait) == nil && wait > 0 && wait < 7*24*3600 {
+		t.Retry = time.Duration(wait * float64(time.Second))
 	}
 	if t.Message == "" {
 		t.Message = "it reported an error without a word"

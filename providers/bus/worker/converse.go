@@ -28,6 +28,7 @@ func (w *Worker) converse(ctx context.Context, agent, name string) error {
 		return fmt.Errorf("connect %s: %w", agent, err)
 	}
 	defer c.CloseNow() //nolint:errcheck // it is closed either way
+	whole := ctx       // of the worker: what is taken does not end with this connection
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.cfg.Logger.Info("connected", "agent", agent, "url", w.cfg.URL)
@@ -40,7 +41,7 @@ func (w *Worker) converse(ctx context.Context, agent, name string) error {
 		var raw []byte
 		if _, raw, err = c.Read(ctx); err == nil {
 			// the coordinator believes that a message was delivered when its ping is answered, which the next read does
-			if err = w.take(context.WithoutCancel(ctx), agent, raw); err != nil {
+			if err = w.take(whole, agent, raw); err != nil {
 				w.broken(err)
 			}
 		}

@@ -42,12 +42,6 @@ func refused(err error) bool {
 	return ok && (e.code == http.StatusBadRequest || e.code == http.StatusRequestEntityTooLarge || e.code == http.StatusNotFound)
 }
 
-// notOpen reports whether the bus knows the request, but has nobody who waits for its answer now.
-func notOpen(err error) bool {
-	e, ok := errors.AsType[*statusError](err)
-	return ok && e.code == http.StatusConflict
-}
-
 // unwelcome reports whether the token does not open the bus.
 func unwelcome(err error) bool {
 	e, ok := errors.AsType[*statusError](err)
@@ -131,7 +125,7 @@ func (l *link) send(ctx context.Context, m *bus.Message) error {
 func (l *link) socket(ctx context.Context, agent string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	c, res, err := websocket.Dial(ctx, l.url+"/?"+url.Values{"agent_id": {agent}}.Encode(), &websocket.DialOptions{
+	c, res, err := websocket.Dial(ctx, l.url+"/?"+url.Values{"agent_id": {agent}}.Encode(), &websocket.DialOptions{ //nolint:bodyclose // Dial says that there is nothing to close
 		HTTPClient: l.http, HTTPHeader: http.Header{"X-Agent-Api-Key": {l.token}},
 	})
 	if err != nil {

@@ -28,9 +28,9 @@ type teller struct {
 	session  string
 	// silent is set until the ACK: the coordinator takes the first word of an agent for one.
 	silent bool
-	wake     chan struct{}
-	done     chan struct{}
-	closed   bool
+	wake   chan struct{}
+	done   chan struct{}
+	closed bool
 }
 
 const (

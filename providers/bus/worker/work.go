@@ -311,7 +311,8 @@ func escalation(t *task, c *amp.Check) json.RawMessage {
 		}
 	}
 	return json.RawMessage(jsonOf(map[string]any{
-		"severity": amp.Critical, "escalation_type": c.Escalate,
-		"description": fmt.Sprintf("The agent of %s went for refs that are not its own, in the clone of its worker: %s", t.Task, found),
+		"severity": amp.Critical, "escalation_type": c.Escalate, "triggered_by": t.Role, "affected_msgs": []string{}, "auto_suspended": true,
+		"system_state_snapshot": amp.Snapshot{TaskStatus: amp.Executing},
+		"description":           fmt.Sprintf("The agent of %s went for refs that are not its own, in the clone of its worker: %s", t.Task, found),
 	}))
 }
