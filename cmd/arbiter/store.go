@@ -70,6 +70,7 @@ func (a *app) writeStore(ctx context.Context, where string, cfg storeConfig, fol
 		if err != nil {
 			return nil, err
 		}
+		opts.Index = !folder.Unindexed
 		log, err := postgres.Open(ctx, opts)
 		if err != nil {
 			return nil, err

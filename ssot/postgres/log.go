@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -28,6 +29,12 @@ type Log struct {
 	pool    *pgxpool.Pool
 	writer  *writer // nil when opened for reading
 	watcher *watcher
+
+	// indexed is the last entry in the index of searches; indexer ends when nobody adds to it here any more.
+	indexed  atomic.Uint64
+	indexer  sync.WaitGroup
+	unfollow context.CancelFunc
+	near     uint64 // searchNear, less for tests of few entries
 }
 
 // Open opens a journal for writing, and makes schema and tables when there are none and the role may. It checks the chain of the last
@@ -48,8 +55,15 @@ func Open(ctx context.Context, opts Options) (_ *Log, err error) {
 			return nil, fmt.Errorf("prepare the journal: %w", l.fault(err))
 		}
 	}
-	l.writer, err = startWriter(ctx, l.place, l.watcher.stored)
-	return l, err
+	if l.writer, err = startWriter(ctx, l.place, l.watcher.stored); err != nil {
+		return nil, err
+	}
+	if opts.Index {
+		var follow context.Context
+		follow, l.unfollow = context.WithCancel(context.WithoutCancel(ctx))
+		l.indexer.Go(func() { l.follow(follow) })
+	}
+	return l, nil
 }
 
 // OpenReadOnly opens a journal for reading, which needs no more rights than that. The caller closes the log.
@@ -87,7 +101,7 @@ func newLog(ctx context.Context, opts Options) (_ *Log, have, know int64, err er
 		return nil, 0, 0, errors.New("the variables of the environment for PostgreSQL cannot be read")
 	}
 	cfg.ConnConfig, cfg.MaxConns = p.cfg, readers
-	l := &Log{place: p, watcher: newWatcher(p)}
+	l := &Log{place: p, watcher: newWatcher(p), near: searchNear}
 	if l.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, 0, 0, p.fault(err)
 	}
@@ -149,7 +163,11 @@ func (l *Log) hurry() {
 }
 
 func (l *Log) release() {
+	if l.unfollow != nil {
+		l.unfollow()
+	}
 	l.watcher.stop()
+	l.indexer.Wait()
 	if l.writer != nil {
 		l.writer.stop()
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	Password string
 	// Version is the program's version; the database shows it beside each connection.
 	Version string
+	// Index keeps the index of searches at the head while the journal is open for writing.
+	Index bool
 	// Patience is how long a call goes on trying to reach the database, 30 s when it is zero.
 	Patience time.Duration
 }

@@ -21,7 +21,8 @@ const (
 )
 
 // Read returns the entries that the filter selects. Positions, tasks and ids are found by index, kinds, roles and times by the
-// database entry by entry; texts and searches are looked for here.
+// database entry by entry; texts are looked for here, and so is what the index
+// of searches leaves as candidates.
 func (l *Log) Read(ctx context.Context, f amp.Filter) (out []amp.Entry, err error) {
 	s := scan{limit: ssot.Limit(&f)}
 	err = l.reading(ctx, func(ctx context.Context) error {
@@ -126,9 +127,25 @@ func (l *Log) scan(ctx context.Context, f *amp.Filter, s *scan) error {
 		s.found, err = entriesIf(rows, -1, every)
 		return err
 	}
-	part := *f
+	ask, reach := asked(f), uint64(0)
+	if ask != "" {
+		var err error
+		if reach, err = l.reach(ctx); err != nil {
+			return err
+		}
+	}
+	for _, p := range stretches(f, reach, l.near) {
+		if err := l.walk(ctx, f, &p, ask, s); err != nil || s.full() || s.capped {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk looks through a stretch.
+func (l *Log) walk(ctx context.Context, f *amp.Filter, p *stretch, ask string, s *scan) error {
 	for {
-		last, n, err := l.window(ctx, &part, s)
+		last, n, err := l.window(ctx, f, p, ask, s)
 		if err != nil || n < scanWindow || s.full() {
 			return err
 		}
@@ -139,16 +156,26 @@ func (l *Log) scan(ctx context.Context, f *amp.Filter, s *scan) error {
 			}
 		}
 		if f.Newest {
-			part.Before = last
+			p.before = last
 		} else {
-			part.After = last
+			p.after = last
 		}
 	}
 }
 
-// window looks through the next entries and says which was the last, and how many there were.
-func (l *Log) window(ctx context.Context, f *amp.Filter, s *scan) (last uint64, n int, err error) {
-	q := selecting(f)
+// window looks through the next entries, or candidates, and says which was the last, and how many there were.
+func (l *Log) window(ctx context.Context, f *amp.Filter, p *stretch, ask string, s *scan) (last uint64, n int, err error) {
+	part := *f
+	part.After, part.Before = p.after, p.before
+	q := selecting(&part)
+	if p.how != "" {
+		seqs, err := l.candidates(ctx, p, ask, f.Newest)
+		if err != nil || len(seqs) == 0 {
+			return 0, 0, err
+		}
+		q.add("AND e.seq = ANY (" + q.arg(seqs) + ")")
+		last, n = uint64(seqs[len(seqs)-1]), len(seqs)
+	}
 	q.add("ORDER BY e.seq" + q.order + " LIMIT " + q.arg(scanWindow))
 	rows, err := l.pool.Query(ctx, q.String(), q.args...)
 	if err != nil {
@@ -160,7 +187,9 @@ func (l *Log) window(ctx context.Context, f *amp.Filter, s *scan) (last uint64, 
 		if err != nil {
 			return 0, 0, err
 		}
-		last, n = e.Seq, n+1
+		if p.how == "" {
+			last, n = e.Seq, n+1
+		}
 		if !ssot.Match(f, &e) {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"arbiter/ssot/projection"
 )
 
-// Rebuild drops the projections and folds the whole journal into new ones, in one transaction: readers see the old ones until the
+// Rebuild has the index of searches made anew, drops the projections and folds the whole journal into new ones, in one transaction: readers see the old ones until the
 // new ones are there. Appends wait meanwhile, those of other coordinators too, and are told that the journal is busy when it takes
 // long. What it writes is byte for byte what was there before, unless that was wrong.
 func (l *Log) Rebuild(ctx context.Context) error {
@@ -23,7 +23,17 @@ func (l *Log) Rebuild(ctx context.Context) error {
 	if l.writer == nil {
 		return ssot.ErrReadOnly
 	}
-	return l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx) })
+	if err := l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx) }); err != nil {
+		return err
+	}
+	err := l.reading(ctx, func(ctx context.Context) error {
+		_, err := l.pool.Exec(ctx, "UPDATE search_reach SET version = 0 WHERE one = 1")
+		return err
+	})
+	if _, no := errors.AsType[*RightsError](err); no { // who may not add to the index does not need it anew
+		return nil
+	}
+	return err
 }
 
 // open brings the projections to the head of the journal. A crash never leaves them behind, since they are written with the

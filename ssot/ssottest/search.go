@@ -2,6 +2,7 @@ package ssottest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -100,8 +101,8 @@ func paged(t testing.TB, log ssot.Log, f amp.Filter, want []uint64) (got []uint6
 		if err != nil {
 			return nil, err
 		}
-		if d := cmp.Diff(read, found.Entries); d != "" {
-			return nil, fmt.Errorf("what Find answers is not what Read does:\n%s", d)
+		if !reflect.DeepEqual(read, found.Entries) {
+			return nil, fmt.Errorf("what Find answers is not what Read does:\n%s", cmp.Diff(read, found.Entries))
 		}
 		left := len(want) - len(got)
 		if found.More != (left > len(read)) || found.Count > left || !found.Capped && found.Count != left || found.Count < len(read) {
