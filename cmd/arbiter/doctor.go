@@ -130,7 +130,15 @@ func (a *app) examineJournal(ctx context.Context, home string) []finding {
 		var head amp.Head
 		head, err = log.Head(ctx)
 		if err = errors.Join(err, log.Close()); err == nil {
-			return []finding{{"journal", "ok", fmt.Sprintf("%d entries; arbiter journal verify checks all of them", head.Seq), ""}}
+			all := []finding{{"journal", "ok", fmt.Sprintf("%d entries; arbiter journal verify checks all of them", head.Seq), ""}}
+			if s, ok := log.(*sqlite.Log); ok && s.LogSize() > sqlite.LargeLog {
+				all = append(all, finding{
+					"journal", "warn", fmt.Sprintf(
+						"its write-ahead log has %d MB: something has read one moment of the journal for long, and still does; appends take longer meanwhile", s.LogSize()>>20),
+					"End it: a shell of SQLite on journal.db, perhaps, or a backup that stands still. The log is cut by itself then.",
+				})
+			}
+			return all
 		}
 	}
 	e := explain(err)

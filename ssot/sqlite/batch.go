@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/ssot"
@@ -22,9 +23,21 @@ func (w *writer) store(batch []*group.Request) error {
 			return err
 		}
 	}
+	if w.walSize() > walLimit {
+		time.Sleep(walPause)
+		batch = w.queue.More()
+	}
 	again := false
 	for {
-		err := w.transaction(func() error { return w.insert(batch, again) })
+		err := w.transaction(func() error {
+			for n := 0; n < len(batch); batch = w.queue.More() { // what has come meanwhile goes along
+				if err := w.insert(batch[n:], again); err != nil {
+					return err
+				}
+				n = len(batch)
+			}
+			return nil
+		})
 		if !errors.Is(err, errAllTasks) || again {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	driver "modernc.org/sqlite"
@@ -35,18 +36,39 @@ var migrationFiles embed.FS
 // file is a journal's database file. Its path is known to this package alone: no other code may open it.
 type file struct{ path string }
 
+// LogSize is how many bytes the write-ahead log of the journal has, see [LargeLog].
+func (l *Log) LogSize() int64 { return l.walSize() }
+
+// walSize is how many bytes the write-ahead log has.
+func (f *file) walSize() int64 {
+	st, err := os.Stat(f.path + "-wal")
+	if err != nil {
+		return 0 // there is none
+	}
+	return st.Size()
+}
+
 // dsn is a connection string for the path. Pragmas in _pragma run in lexicographic order and before the shorthand keys, and
 // page_size has no effect once WAL is on; so journal_mode must be a shorthand.
 func dsn(path string, params string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: params}).String()
 }
 
-// walLimit is to how many bytes the write-ahead log is cut when it begins anew, after a reader that took long let it grow.
-const walLimit = 64 << 20
+const (
+	// walLimit is to how many bytes the write-ahead log is cut when it begins anew, after a reader that took long let it grow.
+	walLimit = 32 << 20
+	// walPause is how long appends gather while it is larger: each transaction writes whole pages, so that few large ones let it grow by
+	// a fraction.
+	walPause = 5 * time.Millisecond
+)
+
+// LargeLog is the size from which on the write-ahead log is worth a look: something has read one moment of the journal for long, and still
+// does. Reads of ours do not.
+const LargeLog = 128 << 20
 
 const (
 	writerParams = "_txlock=immediate&_busy_timeout=5000&_pragma=page_size(8192)&_pragma=wal_autocheckpoint(1000)" +
-		"&_pragma=journal_size_limit(67108864)&_journal_mode=WAL&_synchronous=FULL&_foreign_keys=on"
+		"&_pragma=journal_size_limit(33554432)&_journal_mode=WAL&_synchronous=FULL&_foreign_keys=on"
 	readerParams = "mode=ro&_busy_timeout=2000&_query_only=1"
 	readers      = 4
 )

@@ -39,7 +39,7 @@ type tables struct {
 func newTables(s *statements) *tables {
 	return &tables{
 		stmt: s, board: amp.NewBoard(), acks: map[amp.TaskID][]amp.Obligation{}, keys: map[amp.TaskID]uint64{},
-		tail: tail{ids: map[string]uint64{}}, dirty: map[amp.TaskID]struct{}{},
+		tail: newTail(), dirty: map[amp.TaskID]struct{}{},
 	}
 }
 
@@ -75,6 +75,7 @@ func (p *tables) empty() {
 	clear(p.keys)
 	clear(p.dirty)
 	p.tail.cut(0)
+	clear(p.tail.tops)
 	p.complete = false
 }
 

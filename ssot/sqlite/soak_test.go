@@ -92,7 +92,7 @@ func TestSoak(t *testing.T) {
 	if err != nil || r.Err(dir) != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if wal := size(log.path + "-wal"); wal > walLimit+walLimit/4 {
+	if wal := size(log.path + "-wal"); wal > LargeLog {
 		t.Errorf("the write-ahead log has %d bytes", wal)
 	}
 }

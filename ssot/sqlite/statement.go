@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // statements are the writer's, prepared once on its connection: preparing anew halves the rate of appends. The writer's own
@@ -14,8 +15,8 @@ type statements struct {
 	insertEntry, entryBySeq        *sql.Stmt
 	entriesAfter, tail             *sql.Stmt
 	insertKey, keyByTask           *sql.Stmt
-	insertID, seqByID              *sql.Stmt
-	insertOfTask                   *sql.Stmt
+	insertIDs, insertOfTasks       inserts
+	seqByID, topID                 *sql.Stmt
 	updateIndexed, indexed         *sql.Stmt
 	upsertTask, taskByID, eachTask *sql.Stmt
 	upsertBoard, board             *sql.Stmt
@@ -42,9 +43,12 @@ func (s *statements) all() []statement {
 		{&s.tail, "SELECT seq, task, id FROM entry WHERE seq > ? ORDER BY seq"},
 		{&s.insertKey, "INSERT INTO task_key (key, task_id) VALUES (?, ?)"},
 		{&s.keyByTask, "SELECT key FROM task_key WHERE task_id = ?"},
-		{&s.insertID, "INSERT INTO entry_id (id, seq) VALUES (?, ?)"},
+		{&s.insertIDs.one, "INSERT INTO entry_id (id, seq) VALUES (?, ?)"},
+		{&s.insertIDs.many, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + strings.Repeat(", (?, ?)", rowsAtOnce-1)},
+		{&s.topID, "SELECT coalesce(max(id), '') FROM entry_id WHERE id >= ? AND id < ?"},
 		{&s.seqByID, "SELECT seq FROM entry_id WHERE id = ?"},
-		{&s.insertOfTask, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)"},
+		{&s.insertOfTasks.one, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)"},
+		{&s.insertOfTasks.many, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1)},
 		{&s.updateIndexed, "UPDATE indexed SET seq = ?"},
 		{&s.indexed, "SELECT seq FROM indexed"},
 		{&s.upsertTask, `INSERT INTO task (key, task_id, status, title, last_seq, state) VALUES (?, ?, ?, ?, ?, ?)
