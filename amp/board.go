@@ -206,6 +206,12 @@ func (b *Board) foldPlan(e *Entry, p *Plan) {
 	if _, ok := t.Status.Move(PlanProposed); !ok {
 		return
 	}
+	if t.Dispatch != nil { // what was sent out is not the work any more
+		t.due(DispatchReapproved)
+	}
+	if t.Subtask >= len(p.Subtasks) {
+		t.Subtask = 0
+	}
 	t.move(PlanProposed, e.At)
 	t.Plan, t.PlanSeq = p, e.Seq
 	t.disapprove()

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,6 +114,29 @@ func TestReceive_whileTurnIsPrepared(t *testing.T) {
 			t.Errorf("%d turns for a dispatch that was answered\n%s", n, r.story(id))
 		}
 		r.want(id, amp.StatusApproved)
+	})
+}
+
+// A plan that is revised while a result is held is dispatched anew once it is approved: nobody goes on with what was sent before.
+func TestRevise_whileHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		status := amp.Partial
+		r := newRig(t, func(_ context.Context, turn providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Accept(turn))
+			return agenttest.Final(resultOf(turn, status)), nil
+		}, judges(amp.Approved))
+		id := r.task()
+		p := *r.want(id, amp.Held).Plan
+		p.Description, status = "Count lines instead.", amp.Complete
+		r.submit(amp.Command{Command: amp.Revise, TaskID: id, Args: amp.Args{Plan: &p}})
+		r.submit(amp.Command{Command: amp.Approve, TaskID: id})
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+		sent := r.messages(id, amp.TaskDispatch)
+		if len(sent) != 2 || !strings.HasPrefix(sent[len(sent)-1].Payload.(*amp.Dispatch).Description, p.Description) {
+			t.Errorf("%d dispatches\n%s", len(sent), r.story(id))
+		}
 	})
 }
 

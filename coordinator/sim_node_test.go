@@ -1,0 +1,199 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+)
+
+// simNode is one coordinator, over all its lives.
+type simNode struct {
+	s    *sim
+	name string
+	c    *Coordinator
+	life context.Context
+	end  context.CancelFunc
+	gate *simGate
+	// skew is how far its clock is from the true time.
+	skew  time.Duration
+	down  bool
+	lives int
+}
+
+// start begins a life of the coordinator, from what is in the journal.
+func (n *simNode) start() {
+	s := n.s
+	n.lives++
+	n.gate.dies, n.gate.full = 0, 0
+	cfg := Config{
+		Log: n.gate, Git: s.git, Home: s.home, Logger: slog.New(slog.DiscardHandler), Slots: 3,
+		Agents: map[string]AgentConfig{
+			"planner":  {Agent: s.agent(n, amp.Coordinator), Roles: []amp.Role{amp.Coordinator}, Vendor: "p"},
+			"codex":    {Agent: s.agent(n, amp.Executor), Roles: []amp.Role{amp.Executor}, Vendor: "x", Fallback: []string{"deputy"}},
+			"claude":   {Agent: s.agent(n, amp.Reviewer), Roles: []amp.Role{amp.Reviewer}, Vendor: "y"},
+			"deputy":   {Agent: s.agent(n, amp.Executor), Roles: []amp.Role{amp.Executor}, Vendor: "w"},
+			"outsider": {Roles: []amp.Role{amp.Executor, amp.Reviewer}, Vendor: "z"},
+		},
+		Roles: map[amp.Role]string{amp.Coordinator: "planner", amp.Executor: "codex", amp.Reviewer: "claude"},
+		NewID: func() string { s.ids++; return fmt.Sprintf("id-%06d", s.ids) },
+		Now:   func() time.Time { return time.Now().Add(n.skew) },
+	}
+	c, err := New(context.Background(), cfg)
+	if err != nil {
+		s.fail("start", "%v", err)
+		n.down = true
+		return
+	}
+	n.c, n.down = c, false
+	n.c.inbox = make(chan request, 8)
+	n.c.beside = &simEdge{n: n}
+	n.life, n.end = context.WithCancel(context.Background())
+	n.c.life = n.life
+	s.tell("%s starts, life %d", n.name, n.lives)
+	n.c.markAll()
+	n.settle()
+}
+
+// take lets the loop judge requests that came together.
+func (n *simNode) take(batch []*fiber) {
+	n.broken()
+	told := make([]bool, len(batch))
+	for i, f := range batch {
+		n.s.tell("%s takes a request of %s", n.name, f.name)
+		if done := f.request.done; done != nil {
+			f.request.done = func(a []ssot.Appended, err error) { told[i] = true; done(a, err) }
+		} else {
+			told[i] = true
+		}
+	}
+	for _, f := range batch[1:] {
+		n.c.inbox <- *f.request
+	}
+	err := n.c.take(n.life, *batch[0].request)
+	left := len(batch) - len(n.c.inbox) // from this one on the loop did not come to them before it ended
+	for len(n.c.inbox) > 0 {
+		<-n.c.inbox
+	}
+	for i, f := range batch {
+		switch {
+		case i >= left:
+			f.lost = true
+		case told[i]:
+			f.request = nil
+		default:
+			f.lost = true
+			n.s.fail("answers", "%s took a request of %s and does not say what became of it", n.name, f.name)
+		}
+	}
+	n.went(err)
+	n.settle()
+}
+
+// timer is the loop's timer firing.
+func (n *simNode) timer() {
+	n.broken()
+	n.c.markDue(n.c.now())
+	n.settle()
+	if !n.down {
+		n.s.judge.due(n)
+	}
+}
+
+func (n *simNode) settle() {
+	if n.down {
+		return
+	}
+	n.broken()
+	n.went(n.c.settle(n.life))
+	if !n.down {
+		n.s.judge.settled(n)
+	}
+}
+
+// broken breaks the rule that is to be broken.
+func (n *simNode) broken() {
+	if n.s.sabotage != nil {
+		n.s.sabotage(n)
+	}
+}
+
+// went ends the life of a coordinator whose loop failed.
+func (n *simNode) went(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errDied):
+		n.crash("died at an append")
+	default:
+		n.s.fail("loop", "%s ended: %v", n.name, err)
+		n.crash(err.Error())
+	}
+}
+
+// crash ends the process at once. Its agents live on until somebody ends them.
+func (n *simNode) crash(why string) {
+	if n.down {
+		return
+	}
+	s := n.s
+	s.counts["crashes"]++
+	s.tell("%s %s", n.name, why)
+	n.down = true
+	n.end()
+	var gone []*fiber
+	for _, f := range s.fibers {
+		switch {
+		case f.node == n:
+			gone = append(gone, f)
+		case f.request != nil && f.to.n == n:
+			f.lost = true // its connection broke
+		}
+	}
+	for _, f := range gone {
+		f.end()
+	}
+}
+
+// leave stops the coordinator as an admin does: what runs is told to end, and that is written down.
+func (n *simNode) leave() {
+	s := n.s
+	s.counts["restarts"]++
+	s.tell("%s is stopped", n.name)
+	n.c.halt()
+	for range 10000 {
+		var mine []*fiber
+		for _, f := range s.fibers {
+			if f.node == n && f.ready() {
+				mine = append(mine, f)
+			}
+		}
+		if len(mine) == 0 {
+			if !slices.ContainsFunc(s.fibers, func(f *fiber) bool { return f.node == n }) {
+				break
+			}
+			time.Sleep(time.Second)
+			continue
+		}
+		f := pick(s, mine)
+		if f.request == nil {
+			f.resume()
+			continue
+		}
+		n.broken()
+		r := *f.request
+		f.request = nil
+		if err := n.c.take(n.life, r); err != nil {
+			n.crash("died while it was stopped")
+			return
+		}
+	}
+	if left := slices.IndexFunc(s.fibers, func(f *fiber) bool { return f.node == n }); left >= 0 {
+		s.fail("stop", "%s does not end: %s", n.name, s.fibers[left].name)
+	}
+	n.crash("has ended")
+}
