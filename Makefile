@@ -84,12 +84,13 @@ fuzz: ## every decoder for FUZZTIME each
 
 # How often each crash test runs before a release, over that many states, kills and damages; docs/crash-tests.md says what they do.
 CRASH := ARBITER_STORE_KILLS=2000 ARBITER_STORE_STATES=50000 ARBITER_STORE_FAULTS=400 ARBITER_STORE_DEATHS=400 \
-	ARBITER_STORE_FLIPS=10000 ARBITER_KILLS=200 ARBITER_POSTGRES_RESTARTS=50 ARBITER_POSTGRES_KILLS=300 ARBITER_POSTGRES_JOBS=3000
+	ARBITER_STORE_FLIPS=10000 ARBITER_KILLS=200 ARBITER_POSTGRES_RESTARTS=50 ARBITER_POSTGRES_KILLS=300 ARBITER_POSTGRES_JOBS=3000 \
+	ARBITER_SIM_SEEDS=1000000
 
 .PHONY: crash
 crash: ## the crash tests of the journal as before a release; hours, and strace for power cuts
 	@command -v strace >/dev/null || { echo "strace is not installed: power cuts cannot be replayed"; exit 1; }
-	$(CRASH) $(GO) test -count=1 -timeout 12h -v -run 'TestKill|TestDie|TestFaults|TestPowerCut|TestSync|TestDamage|TestFull|TestFailedWrite|TestVisitor|TestCorpus|TestRestart|TestCut|TestLeases' . ./ssot/sqlite ./ssot/postgres
+	$(CRASH) $(GO) test -count=1 -timeout 12h -v -run 'TestKill|TestDie|TestFaults|TestPowerCut|TestSync|TestDamage|TestFull|TestFailedWrite|TestVisitor|TestCorpus|TestRestart|TestCut|TestLeases|TestSimulation' . ./ssot/sqlite ./ssot/postgres ./coordinator
 
 .PHONY: bench
 bench: ## speed and memory, each against a limit measured in the same run

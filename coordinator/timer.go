@@ -20,7 +20,13 @@ func (c *Coordinator) schedule(t *amp.Task, now time.Time) {
 		delete(c.deadlines, t.ID)
 		return
 	}
+	if !due.After(now) { // what follows from it is under way, or written down and derived again: this is only in case it is not
+		due = now.Add(retryStalled)
+	}
 	c.deadlines[t.ID] = due
+	if c.soonest.IsZero() || due.Before(c.soonest) {
+		c.soonest = due
+	}
 }
 
 // due is the task's earliest deadline, zero when no clock of it runs. Deadlines are computed from the journal, so a restart
@@ -70,8 +76,8 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 // nextDeadline is how long the loop may sleep.
 func (c *Coordinator) nextDeadline(now time.Time) time.Duration {
 	wait := idle
-	for _, at := range c.deadlines {
-		wait = min(wait, look, at.Sub(now))
+	if len(c.deadlines) > 0 && !c.soonest.IsZero() {
+		wait = min(wait, look, c.soonest.Sub(now))
 	}
 	if c.stalled.After(now) {
 		wait = min(wait, c.stalled.Sub(now))
@@ -81,9 +87,14 @@ func (c *Coordinator) nextDeadline(now time.Time) time.Duration {
 
 // markDue derives again the tasks whose deadline has come.
 func (c *Coordinator) markDue(now time.Time) {
-	for id, at := range c.deadlines {
-		if !at.After(now) {
-			c.dirty[id] = true
+	if !c.soonest.After(now) {
+		c.soonest = time.Time{}
+		for id, at := range c.deadlines {
+			if !at.After(now) {
+				c.dirty[id] = true
+			} else if c.soonest.IsZero() || at.Before(c.soonest) {
+				c.soonest = at
+			}
 		}
 	}
 	if !c.stalled.IsZero() && !now.Before(c.stalled) {

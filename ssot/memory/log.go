@@ -118,6 +118,13 @@ func (l *Log) Read(ctx context.Context, f amp.Filter) ([]amp.Entry, error) {
 	if f.Before != 0 && f.Before <= n {
 		to = f.Before - 1
 	}
+	if f.ID != "" {
+		i, known := l.byID[f.ID]
+		from, to = max(from, uint64(i)), min(to, uint64(i)+1)
+		if !known {
+			to = from
+		}
+	}
 	var out []amp.Entry
 	limit := ssot.Limit(&f)
 	for k := range max(to, from) - from {
