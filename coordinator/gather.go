@@ -105,18 +105,7 @@ func unverified(t *amp.Task) string {
 func (c *Coordinator) recruit(ctx context.Context) {
 	for {
 		pause := c.team.ttl / 15
-		if ids := c.team.lapsed(); len(ids) > 0 { // an error says that the loop ends
-			_ = c.view(ctx, func(b *amp.Board) {
-				for _, id := range ids {
-					if b.Task(id) != nil {
-						c.dirty[id] = true
-					}
-				}
-			})
-		}
-		if err := c.gather(ctx); err != nil && ctx.Err() == nil {
-			c.cfg.Logger.Warn("no task could be taken", "err", err)
-		}
+		c.recruitOnce(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -130,6 +119,22 @@ func (c *Coordinator) recruit(ctx context.Context) {
 			return
 		case <-time.After(pause):
 		}
+	}
+}
+
+// recruitOnce lets the loop look at what was lost, and takes and gives back leases.
+func (c *Coordinator) recruitOnce(ctx context.Context) {
+	if ids := c.team.lapsed(); len(ids) > 0 { // an error says that the loop ends
+		_ = c.view(ctx, func(b *amp.Board) {
+			for _, id := range ids {
+				if b.Task(id) != nil {
+					c.dirty[id] = true
+				}
+			}
+		})
+	}
+	if err := c.gather(ctx); err != nil && ctx.Err() == nil {
+		c.cfg.Logger.Warn("no task could be taken", "err", err)
 	}
 }
 

@@ -18,6 +18,15 @@ type proc struct {
 	task  amp.TaskID
 	node  *simNode
 	alive bool
+	ctx   context.Context //nolint:containedctx // it says whether it was told to end
+}
+
+// works reports whether the process may still do something.
+func (p *proc) works() bool {
+	if p.node.c.team == nil {
+		return p.alive
+	}
+	return p.alive && !p.node.paused && p.ctx.Err() == nil && time.Since(p.node.goesOn) > simAwake
 }
 
 // simAgent plays one role for one coordinator, well or badly.
@@ -32,7 +41,7 @@ func (s *sim) agent(n *simNode, role amp.Role) *simAgent { return &simAgent{s: s
 // Run is one turn, in a fiber.
 func (a *simAgent) Run(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {
 	s := a.s
-	p := &proc{turn: turn.ID, task: turn.Task, node: a.n, alive: true}
+	p := &proc{turn: turn.ID, task: turn.Task, node: a.n, alive: true, ctx: ctx}
 	s.judge.started(a.n, p, &turn)
 	s.procs[turn.ID] = p
 	s.order = append(s.order, p)
@@ -59,7 +68,7 @@ func (a *simAgent) Reap(_ context.Context, turnID string) error {
 	if a.s.fault(30) {
 		return &providers.UnprovenError{PIDs: []int{4711}, Err: errors.New("it does not end")}
 	}
-	if p := a.s.procs[turnID]; p != nil && !a.s.unreaped {
+	if p := a.s.procs[turnID]; p != nil && !a.s.unreaped && (a.s.members == 1 || p.node == a.n) {
 		p.alive = false
 	}
 	return nil
@@ -262,7 +271,7 @@ func (s *sim) outside(u *amp.Turn) {
 func (s *sim) someone() *simNode {
 	var up []*simNode
 	for _, n := range s.nodes {
-		if !n.down {
+		if n.runs() {
 			up = append(up, n)
 		}
 	}

@@ -1,6 +1,10 @@
 package coordinator
 
-import "arbiter/amp"
+import (
+	"slices"
+
+	"arbiter/amp"
+)
 
 // settle ends the faults: agents answer, git works, clocks and processes go on. What is under way must come to a rest in which every
 // task has ended or shows what it needs of the admin; then the admin decides what is needed, and every task must end.
@@ -12,6 +16,8 @@ func (s *sim) settle() {
 	s.tell("no more faults")
 	for _, n := range s.nodes {
 		n.gate.dies, n.gate.full = 0, 0
+		n.gate.cut, n.gate.lost, n.apart = 0, false, false
+		n.goOn()
 		if n.down {
 			n.start()
 		}
@@ -68,6 +74,9 @@ func (s *sim) quiet() {
 		}
 		s.pass(s.untilDue())
 	}
+	for _, n := range s.nodes {
+		s.tell("%s: deadlines %v, wanted %v, dirty %v, stalled %v, at %v of %v", n.name, n.c.deadlines, n.c.wanted, n.c.dirty, n.c.stalled, n.c.board.Head.Seq, len(s.judge.entries))
+	}
 	var names []string
 	for _, f := range s.fibers {
 		names = append(names, f.name)
@@ -78,11 +87,11 @@ func (s *sim) quiet() {
 // atRest reports whether nothing waits for a clock any more.
 func (s *sim) atRest() bool {
 	for _, n := range s.nodes {
-		if len(n.c.deadlines) > 0 || n.c.stalled.After(n.c.now()) {
+		if len(n.c.deadlines)+len(n.c.wanted)+len(n.c.dirty) > 0 || n.c.stalled.After(n.c.now()) || n.c.board.Head != s.judge.board.Head {
 			return false
 		}
 	}
-	return len(s.fibers) == 0
+	return !slices.ContainsFunc(s.fibers, func(f *fiber) bool { return !f.chore })
 }
 
 // rests holds a task at rest to showing what it waits for.
@@ -105,7 +114,7 @@ func (s *sim) rests(t *amp.Task) {
 		s.fail("ends", "%s is %s at rest, but %s", t.ID, t.Status, why)
 	}
 	for _, p := range s.order {
-		if p.alive && p.task == t.ID {
+		if p.works() && p.task == t.ID {
 			s.fail("ends", "%s is at rest, but turn %s runs", t.ID, p.turn)
 		}
 	}

@@ -28,6 +28,9 @@ type fiber struct {
 	due  time.Time
 	ctx  context.Context //nolint:containedctx // it waits for its end
 	done bool
+	// chore goes on for as long as its node lives; when is what it waits for besides.
+	chore bool
+	when  func() bool
 }
 
 // spawn makes a fiber that can go on at once.
@@ -49,7 +52,9 @@ func (s *sim) spawn(n *simNode, name string, body func()) *fiber {
 func (f *fiber) ready() bool {
 	switch {
 	case f.request != nil:
-		return f.lost || !f.to.n.down
+		return f.lost || f.to.n.runs()
+	case f.node != nil && f.node.paused, f.when != nil && !f.when():
+		return false
 	case f.ctx != nil && f.ctx.Err() != nil:
 		return true
 	}

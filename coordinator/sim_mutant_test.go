@@ -56,10 +56,11 @@ func TestSimulation_broken(t *testing.T) {
 				t.Dispatch, t.Next = nil, amp.DispatchStart
 			}
 		})}},
+		"a store does not look at what an append was judged on": {want: "rounds", how: simSetting{members: 3, blind: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			broken.how.members, broken.how.home, broken.how.lax = 1, t.TempDir(), map[string]bool{"board": true}
+			broken.how.members, broken.how.home, broken.how.lax = max(1, broken.how.members), t.TempDir(), map[string]bool{"board": true}
 			for seed := range uint64(100) {
 				failed := runSeed(t, broken.how, seed).failed
 				if failed == nil {

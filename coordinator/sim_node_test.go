@@ -24,13 +24,20 @@ type simNode struct {
 	skew  time.Duration
 	down  bool
 	lives int
+	// paused stands still with everything that it started; apart does not reach the store. goesOn is when it last went on.
+	paused, apart bool
+	goesOn        time.Time
 }
+
+// runs reports whether its loop goes on.
+func (n *simNode) runs() bool { return !n.down && !n.paused && !n.apart }
 
 // start begins a life of the coordinator, from what is in the journal.
 func (n *simNode) start() {
 	s := n.s
 	n.lives++
-	n.gate.dies, n.gate.full = 0, 0
+	n.gate.dies, n.gate.full, n.gate.cut, n.gate.lost = 0, 0, 0, false
+	n.paused, n.apart, n.down = false, false, false
 	cfg := Config{
 		Log: n.gate, Git: s.git, Home: s.home, Logger: slog.New(slog.DiscardHandler), Slots: 3,
 		Agents: map[string]AgentConfig{
@@ -44,6 +51,9 @@ func (n *simNode) start() {
 		NewID: func() string { s.ids++; return fmt.Sprintf("id-%06d", s.ids) },
 		Now:   func() time.Time { return time.Now().Add(n.skew) },
 	}
+	if s.members > 1 {
+		cfg.Owner, cfg.Lease = n.name, simLease
+	}
 	c, err := New(context.Background(), cfg)
 	if err != nil {
 		s.fail("start", "%v", err)
@@ -56,6 +66,9 @@ func (n *simNode) start() {
 	n.life, n.end = context.WithCancel(context.Background())
 	n.c.life = n.life
 	s.tell("%s starts, life %d", n.name, n.lives)
+	if n.c.team != nil {
+		n.enlist()
+	}
 	n.c.markAll()
 	n.settle()
 }
@@ -76,6 +89,9 @@ func (n *simNode) take(batch []*fiber) {
 		n.c.inbox <- *f.request
 	}
 	err := n.c.take(n.life, *batch[0].request)
+	for r, waits := n.c.unpark(); waits && err == nil; r, waits = n.c.unpark() { // what came while the store did not answer
+		err = n.c.take(n.life, r)
+	}
 	left := len(batch) - len(n.c.inbox) // from this one on the loop did not come to them before it ended
 	for len(n.c.inbox) > 0 {
 		<-n.c.inbox
@@ -145,6 +161,7 @@ func (n *simNode) crash(why string) {
 	s.tell("%s %s", n.name, why)
 	n.down = true
 	n.end()
+	n.fall()
 	var gone []*fiber
 	for _, f := range s.fibers {
 		switch {
@@ -165,6 +182,11 @@ func (n *simNode) leave() {
 	s.counts["restarts"]++
 	s.tell("%s is stopped", n.name)
 	n.c.halt()
+	for _, f := range slices.Clone(s.fibers) {
+		if f.node == n && f.chore {
+			f.end()
+		}
+	}
 	for range 10000 {
 		var mine []*fiber
 		for _, f := range s.fibers {
@@ -194,6 +216,9 @@ func (n *simNode) leave() {
 	}
 	if left := slices.IndexFunc(s.fibers, func(f *fiber) bool { return f.node == n }); left >= 0 {
 		s.fail("stop", "%s does not end: %s", n.name, s.fibers[left].name)
+	}
+	if n.c.team != nil {
+		_ = n.c.team.quit(context.Background())
 	}
 	n.crash("has ended")
 }

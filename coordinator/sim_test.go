@@ -27,6 +27,12 @@ func TestSimulation(t *testing.T) {
 	simulate(t, "TestSimulation", simSetting{members: 1}, simSeeds)
 }
 
+// TestSimulation_team: the same with three coordinators on one journal, some of which stand still, are cut off, or lose answers.
+func TestSimulation_team(t *testing.T) {
+	t.Parallel()
+	simulate(t, "TestSimulation_team", simSetting{members: 3}, simSeeds/4)
+}
+
 // simulate runs the seeds on every processor and reports the first that fails.
 func simulate(t *testing.T, name string, how simSetting, seeds uint64) {
 	t.Helper()

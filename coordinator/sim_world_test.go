@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"testing/synctest"
 	"time"
 
 	"arbiter/amp"
@@ -20,6 +21,8 @@ type simSetting struct {
 	sabotage func(*simNode)
 	// unreaped leaves what a dead coordinator left.
 	unreaped bool
+	// blind stores whatever was judged on what.
+	blind bool
 	// lax are properties that are not looked at, so that a broken rule is found by the one that is meant to find it.
 	lax map[string]bool
 }
@@ -148,7 +151,7 @@ func (s *sim) lapse() time.Duration {
 func (s *sim) untilDue() time.Duration {
 	wait := 24 * time.Hour
 	for _, n := range s.nodes {
-		if n.down {
+		if !n.runs() {
 			continue
 		}
 		now := n.c.now()
@@ -160,7 +163,7 @@ func (s *sim) untilDue() time.Duration {
 		}
 	}
 	for _, f := range s.fibers {
-		if f.request == nil && !f.due.IsZero() {
+		if f.request == nil && f.when == nil && !f.due.IsZero() && (s.calm || !f.chore) {
 			wait = min(wait, time.Until(f.due))
 		}
 	}
@@ -170,9 +173,9 @@ func (s *sim) untilDue() time.Duration {
 // pass lets time pass; then every loop's timer may fire.
 func (s *sim) pass(d time.Duration) {
 	s.tell("%s pass", d)
-	time.Sleep(d)
+	s.sleep(d)
 	for _, n := range s.nodes {
-		if !n.down && (s.calm || s.chance(90)) {
+		if n.runs() && (s.calm || s.chance(90)) {
 			n.timer()
 		}
 	}
@@ -196,7 +199,7 @@ func (s *sim) goOn() bool {
 	}
 	batch := []*fiber{f} // those that wait too may come in the same turn of the loop
 	for _, other := range ready {
-		if other != f && other.request != nil && other.to == f.to && !other.lost && len(batch) < cap(f.to.n.c.inbox) && s.chance(30) {
+		if other != f && other.request != nil && other.to == f.to && !other.lost && !other.chore && len(batch) < cap(f.to.n.c.inbox) && s.chance(30) {
 			batch = append(batch, other)
 		}
 	}
@@ -210,6 +213,9 @@ func (s *sim) disturb() {
 	switch k := s.rng.IntN(10); {
 	case n.down:
 		n.start()
+	case s.members > 1 && s.chance(60):
+		n.trouble()
+	case !n.runs():
 	case k < 3:
 		n.crash("killed")
 	case k < 4:
@@ -229,5 +235,6 @@ func (s *sim) disturb() {
 		s.counts["pauses"]++
 		s.tell("everything stands still for %s", d)
 		time.Sleep(d)
+		synctest.Wait()
 	}
 }

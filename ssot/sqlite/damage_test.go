@@ -171,6 +171,30 @@ func lookUp(t *testing.T, log *Log, want []amp.Entry) (first uint64) {
 	return 0
 }
 
+// TestDamage_typeInIndex flips the one bit that makes an id in the index a blob of the same bytes: it is read as before, and not found.
+func TestDamage_typeInIndex(t *testing.T) {
+	t.Parallel()
+	file, all := closedJournal(t, 250)
+	found := 0
+	for i := range file {
+		id := all[100].ID
+		// A cell of the index: the header's length 3, the type of a text of that length, that of the seq, and the text.
+		cell := append([]byte{3, byte(13 + 2*len(id))}, []byte(id)...)
+		if i+len(cell)+1 > len(file) || file[i] != cell[0] || file[i+1] != cell[1] || string(file[i+3:i+3+len(id)]) != id {
+			continue
+		}
+		flipped := bytes.Clone(file)
+		flipped[i+1] ^= 1
+		if first, damage, err := readFlipped(t, flipped, all); err != nil || len(damage) == 0 {
+			t.Errorf("byte %d: entry %d is not found by its id, and the verification says %v, %v", i+1, first, damage, err)
+		}
+		found++
+	}
+	if found == 0 {
+		t.Error("the index has no such cell: the test proves nothing")
+	}
+}
+
 func sameEntry(a, b amp.Entry) bool { return sameContent(a, b) && a.PrevHash == b.PrevHash }
 
 // sameContent leaves out prev_hash, which is stored in the row before.

@@ -308,11 +308,12 @@ func (v *verifier) indexes(ctx context.Context) error {
 	var byID, byTask uint64
 	lastID := ""
 	err := v.keyset(ctx, func() (*sql.Rows, error) {
-		return v.log.reader.QueryContext(ctx, "SELECT id, seq FROM entry_id WHERE id > ? ORDER BY id LIMIT ?", lastID, ssot.MaxPage)
+		return v.log.reader.QueryContext(ctx, "SELECT id, typeof(id) = 'text', seq FROM entry_id WHERE id > ? ORDER BY id LIMIT ?", lastID, ssot.MaxPage)
 	}, func(rows *sql.Rows) error {
 		var seq int64
-		err := rows.Scan(&lastID, &seq)
-		if uint64(seq) <= v.folded {
+		var text bool // the same bytes of another type are not found by their id
+		err := rows.Scan(&lastID, &text, &seq)
+		if text && uint64(seq) <= v.folded {
 			byID += v.sum(lastID, seq)
 		}
 		return err
