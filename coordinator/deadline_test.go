@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -36,11 +35,14 @@ func TestDeadlines_10000(t *testing.T) {
 			Roles: map[amp.Role]string{amp.Coordinator: "outsider", amp.Executor: "outsider", amp.Reviewer: "outsider"},
 			NewID: func() string { mu.Lock(); defer mu.Unlock(); ids++; return fmt.Sprintf("id-%06d", ids) },
 		}}
-		before := runtime.NumGoroutine()
 		r.start()
 		synctest.Wait()
-		if n := runtime.NumGoroutine() - before; n > 3 {
-			t.Errorf("%d goroutines wait for %d clocks", n, clockTasks)
+		if err := r.c.view(t.Context(), func(*amp.Board) {
+			if n := len(r.c.works) + len(r.c.live); n > 0 || len(r.c.deadlines) != clockTasks {
+				t.Errorf("%d works wait beside the loop, which knows of %d clocks", n, len(r.c.deadlines))
+			}
+		}); err != nil {
+			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Minute)
 		synctest.Wait()
