@@ -72,6 +72,7 @@ func scripts(dir string) testscript.Params {
 			"frames":  frames,
 			"hub":     hub,
 			"schema":  schema,
+			"wire":    wire,
 		},
 	}
 }

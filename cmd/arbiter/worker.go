@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ func newWorker(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&name, "name", "", "the worker's name, which begins the ids of its agents (default the host's)")
 	c.Flags().BoolVar(&verbose, "verbose", false, "log more")
+	c.AddCommand(newWorkerStatus(a), newWorkerCheck(a))
 	return c
 }
 
@@ -154,6 +156,15 @@ func (h *workerHost) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	probe, cancel := context.WithTimeout(ctx, 10*time.Second)
+	err = worker.Probe(probe, h.cfg.URL, h.cfg.Token)
+	cancel()
+	if errors.Is(err, worker.ErrToken) {
+		return tokenProblem(h.cfg.URL, err)
+	}
+	if err != nil {
+		h.cfg.Logger.Warn("the coordinator does not answer yet; it is tried again until it does", "url", h.cfg.URL, "err", err)
+	}
 	w, err := worker.New(h.cfg)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -112,7 +113,7 @@ func (s shelf) save(j *Job) error {
 
 func (s shelf) request(j *Job) ([]byte, error) { return os.ReadFile(s.file(j, requestFile)) }
 
-// load reads every job. A folder without a job is one whose request was never acknowledged: it is removed, and the request comes again.
+// load reads every job. A folder without a job is one whose request was never acknowledged: it comes again.
 func (s shelf) load() ([]*Job, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,10 +127,6 @@ func (s shelf) load() ([]*Job, error) {
 		name := filepath.Join(s.dir, e.Name(), jobFile)
 		data, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = os.RemoveAll(filepath.Join(s.dir, e.Name()))
-			if err != nil {
-				return nil, err
-			}
 			continue
 		}
 		if err != nil {
@@ -146,5 +143,9 @@ func (s shelf) load() ([]*Job, error) {
 
 func (s shelf) drop(j *Job) error { return os.RemoveAll(s.folder(j.MessageID)) }
 
-// Jobs are the jobs that a worker keeps in its home, in no order.
-func Jobs(home string) ([]*Job, error) { return shelf{filepath.Join(home, "jobs")}.load() }
+// Jobs are the jobs that a worker keeps in its home, the newest first.
+func Jobs(home string) ([]*Job, error) {
+	all, err := shelf{filepath.Join(home, "jobs")}.load()
+	slices.SortFunc(all, func(a, b *Job) int { return b.At.Compare(a.At) })
+	return all, err
+}

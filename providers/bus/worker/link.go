@@ -48,6 +48,25 @@ func unwelcome(err error) bool {
 	return ok && (e.code == http.StatusUnauthorized || e.code == http.StatusForbidden)
 }
 
+// ErrToken says that the coordinator does not accept the token.
+var ErrToken = errors.New("the coordinator does not accept the token")
+
+// Probe finds out whether a coordinator's bus answers at an address, and accepts a token; that one does not is [ErrToken].
+func Probe(ctx context.Context, url, token string) error {
+	l := &link{url: url, token: token, http: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	var health struct {
+		Status string `json:"status"`
+	}
+	if err := l.ask(ctx, http.MethodGet, "/health", nil, nil, &health); err != nil {
+		return err
+	}
+	err := l.ask(ctx, http.MethodGet, "/metrics", nil, nil, nil)
+	if unwelcome(err) {
+		return fmt.Errorf("%w: %v", ErrToken, err)
+	}
+	return err
+}
+
 // do asks the bus. The caller closes the body.
 func (l *link) do(ctx context.Context, method, path string, query url.Values, body io.Reader, size int64) (*http.Response, error) {
 	full := l.url + path

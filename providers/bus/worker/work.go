@@ -175,12 +175,13 @@ func (w *Worker) fetch(ctx context.Context, t *task, turn *providers.Turn) error
 	return w.cfg.Git.Clone(ctx, turn.Work.Repo, turn.Work, file)
 }
 
-// persist tries until it is done, refused, or ctx ends.
+// persist tries until it is done, refused, or ctx ends, or nobody wanted it for as long as answers are kept.
 func (w *Worker) persist(ctx context.Context, t *task, what string, f func() error) error {
 	var p patience
+	began := time.Now()
 	for {
 		err := f()
-		if err == nil || refused(err) {
+		if err == nil || refused(err) || time.Since(began) > w.cfg.Keep && ctx.Err() == nil {
 			return err
 		}
 		if p.n == 3 {

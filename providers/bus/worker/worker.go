@@ -218,8 +218,8 @@ func (w *Worker) take(ctx context.Context, agent string, raw []byte) error {
 	return w.again(ctx, t, o, raw)
 }
 
-// again takes a request that came before: the same turn of the coordinator is told the same, another one is what the answer is for now. Only
-// what failed, or was withdrawn, runs again, and only for another turn. The lock is held.
+// again takes a request that came before: the same turn of the coordinator has its answer, or gets it; another one is told the same. Only what
+// failed, or was withdrawn, runs again, and only for another turn. The lock is held.
 func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error {
 	another := t.Turn != o.about.Turn
 	t.Turn = o.about.Turn
@@ -237,7 +237,7 @@ func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error
 			return err
 		}
 		w.cfg.Logger.Info("took a request again", "task", t.Task, "message", t.MessageID)
-	case t.State == Told:
+	case another && t.State == Told:
 		if err := w.become(t, Answered, "tells its answer again"); err != nil {
 			return err
 		}
