@@ -163,6 +163,7 @@ type Coordinator struct {
 	cfg     Config
 	started time.Time
 	hub     hub
+	recent  recent
 	*goroutines
 	beside edge // goroutines, but in a simulation
 	// arriving lets events of others in one by one.

@@ -48,14 +48,17 @@ func (h *hub) seen() uint64 {
 const followPage = 500
 
 // Follow calls batch with the entries after seq, in order and without gaps, until ctx ends or batch fails; it returns that
-// error. A slow batch holds up nobody: entries are read again from the journal.
+// error. A slow batch holds up nobody: entries are read again from the journal. Their bodies are shared with others and stay as they are.
 func (c *Coordinator) Follow(ctx context.Context, after uint64, batch func([]amp.Entry) error) error {
 	for {
 		head, grown := c.hub.wait()
 		for after < head {
-			entries, err := c.cfg.Log.Read(ctx, amp.Filter{After: after, Limit: followPage})
-			if err != nil {
-				return err
+			entries := c.recent.after(after, head, followPage)
+			if entries == nil {
+				var err error
+				if entries, err = c.cfg.Log.Read(ctx, amp.Filter{After: after, Limit: followPage}); err != nil {
+					return err
+				}
 			}
 			if len(entries) == 0 {
 				break

@@ -109,6 +109,7 @@ func (c *Coordinator) fold(e amp.Entry) error {
 	if err := c.board.Apply(e); err != nil {
 		return err
 	}
+	c.recent.keep(e)
 	c.answered(&e)
 	if e.TaskID == "" && e.Kind != amp.KindBus || stopped != (c.board.Stopped != nil) {
 		c.markAll()

@@ -55,7 +55,7 @@ func (s *Server) stream(out *EventStream, batches <-chan []amp.Entry, followed <
 	for {
 		select {
 		case batch := <-batches:
-			if err := out.batch(batch); err != nil {
+			if err := out.batch(batch, &s.lines); err != nil {
 				return err
 			}
 		case <-tick.C:
@@ -123,9 +123,9 @@ func (e *EventStream) Add(id, name string, data []byte) error {
 	return nil
 }
 
-func (e *EventStream) batch(batch []amp.Entry) error {
+func (e *EventStream) batch(batch []amp.Entry, lines *lines) error {
 	for i := range batch {
-		data, err := json.Marshal(&batch[i])
+		data, err := lines.of(&batch[i])
 		if err != nil {
 			return fmt.Errorf("write entry %d: %w", batch[i].Seq, err)
 		}

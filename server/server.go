@@ -71,6 +71,7 @@ type Server struct {
 	cfg                Config
 	version            string
 	addresses, bearers *rates
+	lines              lines
 
 	mu      sync.Mutex
 	streams map[string]int // by token

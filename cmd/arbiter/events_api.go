@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,6 +35,10 @@ type eventsDoor struct {
 	started   events.Event
 	begun     time.Time
 	streams   atomic.Int64
+
+	pulse    sync.Mutex
+	healthy  events.Event
+	examined time.Time
 }
 
 // newEventsDoor joins events to a coordinator. New webhooks begin at head, the journal's present end.
@@ -62,8 +67,17 @@ func (d *eventsDoor) own(typ string, data map[string]any) events.Event {
 	}
 }
 
-// health says how this process is.
+// health says how this process is, the same for all streams that ask at about the same time.
 func (d *eventsDoor) health(ctx context.Context) events.Event {
+	d.pulse.Lock()
+	defer d.pulse.Unlock()
+	if time.Since(d.examined) > healthEvery/4 {
+		d.healthy, d.examined = d.examine(ctx), time.Now()
+	}
+	return d.healthy
+}
+
+func (d *eventsDoor) examine(ctx context.Context) events.Event {
 	status, queued := "healthy", 0
 	page, err := d.coord.Query(ctx, amp.Query{Kind: amp.QueryStatus})
 	if err != nil {
@@ -274,7 +288,7 @@ func (d *eventsDoor) begin(r *http.Request, lastID string) (from events.Position
 const healthEvery = time.Minute
 
 // stream hands events to send until it fails or ctx ends; alive is called now and then.
-func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []string, send func(e *events.Event, id string) error, flush, alive func() error) {
+func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []string, send func(e *events.Published, id string) error, flush, alive func() error) {
 	d.streams.Add(1)
 	defer d.streams.Add(-1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -297,14 +311,14 @@ func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []s
 		if !events.Match(types, e.Type) {
 			return nil
 		}
-		return errors.Join(send(&e, ""), flush())
+		return errors.Join(send(&events.Published{Event: e}, ""), flush())
 	}
 	err := own(d.started)
 	for err == nil {
 		select {
 		case all := <-batches:
 			for i := range all {
-				if err = send(&all[i].Event, all[i].ID); err != nil {
+				if err = send(&all[i].Published, all[i].ID); err != nil {
 					break
 				}
 			}
@@ -347,7 +361,7 @@ func (d *eventsDoor) sse(w http.ResponseWriter, r *http.Request) {
 	if out.Begin() != nil {
 		return // the client went away
 	}
-	d.stream(r.Context(), from, types, func(e *events.Event, id string) error {
+	d.stream(r.Context(), from, types, func(e *events.Published, id string) error {
 		data, err := e.Encode()
 		if err != nil {
 			return err
@@ -373,7 +387,7 @@ func (d *eventsDoor) webSocket(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return f(ctx)
 	}
-	d.stream(ctx, from, types, func(e *events.Event, _ string) error {
+	d.stream(ctx, from, types, func(e *events.Published, _ string) error {
 		data, err := e.Encode()
 		if err != nil {
 			return err

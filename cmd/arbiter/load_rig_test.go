@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,6 +52,10 @@ func serveLoad(t testing.TB, lines string) *loadRig {
 	}
 	r.start()
 	t.Cleanup(func() {
+		if os.Getenv(loadProfile) != "" && r.client.Shutdown(context.Background()) == nil {
+			err := <-r.exited
+			r.exited <- err
+		}
 		r.kill()
 		if t.Failed() {
 			said, _ := os.ReadFile(r.log)
@@ -261,4 +266,26 @@ func certified(t testing.TB) string {
 		}
 	}
 	return fmt.Sprintf("tls_cert = %q\ntls_key = %q\n", cert, key)
+}
+
+// loadProfile is the variable that names a file for the profile of the program under load; it is then asked to end in place of being killed.
+const loadProfile = "ARBITER_LOAD_PROFILE"
+
+// profiled begins the profile of this process where one is asked for.
+func profiled() (stop func()) {
+	path := os.Getenv(loadProfile)
+	if path == "" {
+		return func() {}
+	}
+	f, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}
 }

@@ -24,7 +24,10 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("ARBITER_TEST_SELF") != "" || len(os.Args) > 1 && os.Args[1] == sandbox.ShimCommand {
-		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		stop := profiled()
+		code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		stop()
+		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
 		"arbiter": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

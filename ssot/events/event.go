@@ -25,6 +25,20 @@ type Event struct {
 	Metadata map[string]any `json:"metadata,omitzero"`
 }
 
+// Published is an event as a publisher hands it out: written once for all of its receivers.
+type Published struct {
+	Event
+	line []byte
+}
+
+// Encode is the event on one line, which is shared: it stays as it is.
+func (p *Published) Encode() ([]byte, error) {
+	if p.line != nil {
+		return p.line, nil
+	}
+	return p.Event.Encode()
+}
+
 // The bounds of an event that comes in.
 const (
 	// MaxEvent is how many bytes an event or a batch may have, 1 MiB.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/renameio/v2"
 )
 
@@ -336,7 +337,11 @@ func encode(all []Delivery) ([]byte, error) {
 	}
 	messages := make([]any, len(all))
 	for i := range all {
-		messages[i] = all[i].Event
+		data, err := all[i].Encode()
+		if err != nil {
+			return nil, err
+		}
+		messages[i] = jsontext.Value(data)
 	}
 	b := Event{
 		ID: derivedID(all[0].ID, Batch, len(all)), Type: Batch, Source: "arbiter", Timestamp: all[len(all)-1].Timestamp, CorrelationID: all[0].CorrelationID,

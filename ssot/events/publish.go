@@ -19,7 +19,7 @@ type Position struct {
 
 // Delivery is an event with the position after it.
 type Delivery struct {
-	Event
+	Published
 	At Position
 }
 
@@ -33,9 +33,12 @@ type Publisher struct {
 	read    ReadFunc
 	follow  FollowFunc
 
+	// deriving is held while an entry is derived: who waits for it finds the events of the others.
+	deriving sync.Mutex
+
 	mu sync.Mutex
 	// recent are the events of the last entries that were derived, so that many receivers at the end cost as much as one.
-	recent map[uint64][]Event
+	recent map[uint64][]Published
 	order  []uint64
 }
 
@@ -44,7 +47,7 @@ const maxRecent = 4096
 
 // NewPublisher returns a publisher of the journal that read and follow reach.
 func NewPublisher(read ReadFunc, follow FollowFunc) *Publisher {
-	return &Publisher{deriver: NewDeriver(read), read: read, follow: follow, recent: map[uint64][]Event{}}
+	return &Publisher{deriver: NewDeriver(read), read: read, follow: follow, recent: map[uint64][]Published{}}
 }
 
 // Subscribe calls each with the events after a position whose types are selected, in the order of their entries, at least once; those
@@ -63,7 +66,7 @@ func (p *Publisher) Subscribe(ctx context.Context, from Position, types []string
 			}
 			for n := range all {
 				if skip := batch[i].Seq == from.Seq && n < from.N; !skip && Match(types, all[n].Type) {
-					out = append(out, Delivery{Event: all[n], At: Position{Seq: batch[i].Seq, N: n + 1}})
+					out = append(out, Delivery{Published: all[n], At: Position{Seq: batch[i].Seq, N: n + 1}})
 				}
 			}
 		}
@@ -71,29 +74,47 @@ func (p *Publisher) Subscribe(ctx context.Context, from Position, types []string
 	})
 }
 
-// events are those of one entry.
-func (p *Publisher) events(ctx context.Context, e *amp.Entry) ([]Event, error) {
-	p.mu.Lock()
-	all, ok := p.recent[e.Seq]
-	p.mu.Unlock()
-	if ok {
+// events are those of one entry, derived once for all who ask at about the same time.
+func (p *Publisher) events(ctx context.Context, e *amp.Entry) ([]Published, error) {
+	if all, ok := p.remembered(e.Seq); ok {
 		return all, nil
 	}
-	all, err := p.deriver.Derive(ctx, e)
+	p.deriving.Lock()
+	defer p.deriving.Unlock()
+	if all, ok := p.remembered(e.Seq); ok {
+		return all, nil
+	}
+	derived, err := p.deriver.Derive(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, ok := p.recent[e.Seq]; !ok {
-		p.recent[e.Seq] = all
-		p.order = append(p.order, e.Seq)
-		if len(p.order) > maxRecent {
-			delete(p.recent, p.order[0])
-			p.order = p.order[1:]
+	all := make([]Published, len(derived))
+	for i := range derived {
+		all[i].Event = derived[i]
+		if all[i].line, err = derived[i].Encode(); err != nil {
+			return nil, err
 		}
 	}
+	p.remember(e.Seq, all)
 	return all, nil
+}
+
+func (p *Publisher) remembered(seq uint64) (all []Published, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all, ok = p.recent[seq]
+	return all, ok
+}
+
+func (p *Publisher) remember(seq uint64, all []Published) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recent[seq] = all
+	p.order = append(p.order, seq)
+	if len(p.order) > maxRecent {
+		delete(p.recent, p.order[0])
+		p.order = p.order[1:]
+	}
 }
 
 // UnknownError says that no event has this id.
@@ -124,7 +145,7 @@ func (p *Publisher) Find(ctx context.Context, id string) (*Delivery, error) {
 			}
 			for n := range all {
 				if all[n].ID == id {
-					return &Delivery{Event: all[n], At: Position{Seq: page[i].Seq, N: n + 1}}, nil
+					return &Delivery{Published: all[n], At: Position{Seq: page[i].Seq, N: n + 1}}, nil
 				}
 			}
 		}
