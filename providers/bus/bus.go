@@ -177,7 +177,9 @@ func (b *Bus) apply(f *Fact, at time.Time) {
 	if to != "" {
 		b.signal(to)
 	}
-	b.hurry()
+	if f.Event != Delivered && (f.Event != Queued || f.decoded == nil || len(f.decoded.Routing.FallbackAgents) > 0) {
+		b.hurry()
+	}
 }
 
 // release gives back the room that an op had reserved. The lock is held.

@@ -3,6 +3,7 @@ package bus
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -44,6 +45,7 @@ func decode(data []byte, strict bool, limit int) (*Message, []amp.Problem, error
 	if len(d.problems) > 0 {
 		return nil, nil, &amp.InvalidError{Problems: d.problems}
 	}
+	data = bytes.Clone(data) // everything of the message is a part of these bytes
 	m := d.message(data)
 	if strict {
 		for _, w := range d.warnings {
@@ -55,7 +57,7 @@ func decode(data []byte, strict bool, limit int) (*Message, []amp.Problem, error
 	if len(d.problems) > 0 {
 		return nil, d.warnings, &amp.InvalidError{Problems: d.problems}
 	}
-	m.Raw = bytes.Clone(data)
+	m.Raw = data
 	return m, d.warnings, nil
 }
 
@@ -247,10 +249,33 @@ func goodName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' })
 }
 
-// members are the members of a valid JSON object, each as its bytes.
+// members are the members of a JSON object, each as a part of its bytes; nil of anything else.
 func members(v jsontext.Value) map[string]jsontext.Value {
-	var all map[string]jsontext.Value
-	if v.Kind() != '{' || json.Unmarshal(v, &all) != nil {
+	if v.Kind() != '{' {
+		return nil
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(v))
+	all := map[string]jsontext.Value{}
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return nil
+		}
+		key := name.String() // the token is gone with the next one
+		one, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		end := int(d.InputOffset())
+		all[key] = v[end-len(one) : end : end]
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil
+	}
+	if _, err := d.ReadToken(); err != io.EOF { //nolint:errorlint // the decoder returns it as it is
 		return nil
 	}
 	return all

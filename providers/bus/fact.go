@@ -41,6 +41,9 @@ type Fact struct {
 	Why string `json:"why,omitzero"`
 	// By is who did it: the bearer of a token, or an admin.
 	By string `json:"by,omitzero"`
+
+	// decoded is Message as it was judged when it came, nil of a fact that was read.
+	decoded *Message
 }
 
 // Descriptor is an agent as it described itself (BUS-060), without what it authenticates with.
@@ -97,9 +100,12 @@ func (s *State) Apply(f *Fact, at time.Time) error {
 	case Removed:
 		delete(s.agents, f.AgentID)
 	case Queued:
-		m, _, err := decode([]byte(f.Message), false, maxOwn)
-		if err != nil {
-			return err
+		m := f.decoded
+		if m == nil {
+			var err error
+			if m, _, err = decode([]byte(f.Message), false, maxOwn); err != nil {
+				return err
+			}
 		}
 		s.queue(m, f.AgentID, at)
 	case Delivered:

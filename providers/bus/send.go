@@ -42,6 +42,11 @@ type Submitted struct {
 // Submit is the first half of [Bus.Send]: messages that one goroutine submits are queued in that order.
 func (b *Bus) Submit(ctx context.Context, who Caller, raw []byte) (*Submitted, error) {
 	m, warnings, err := Decode(raw)
+	return b.judged(ctx, who, raw, m, warnings, err)
+}
+
+// judged submits a message that [Decode] has seen, with what that says of it.
+func (b *Bus) judged(ctx context.Context, who Caller, raw []byte, m *Message, warnings []amp.Problem, err error) (*Submitted, error) {
 	if err != nil {
 		inv := err.(*amp.InvalidError) //nolint:errorlint,forcetypeassert // the door returns it as it is
 		return nil, b.refuse(ctx, who, raw, &RefusedError{Problems: inv.Problems})
@@ -196,7 +201,7 @@ func (b *Bus) reserve(m *Message, to string) (o *op, first bool, r Receipt, err 
 		return nil, false, r, &FullError{What: "the bus"}
 	}
 	b.reserved[to] = room{n: held.n + 1, bytes: held.bytes + size}
-	o = &op{facts: []Fact{{Event: Queued, AgentID: to, Message: string(m.Raw), By: m.Sender.AgentID}}, key: k, size: size, done: make(chan struct{})}
+	o = &op{facts: []Fact{{Event: Queued, AgentID: to, Message: string(m.Raw), By: m.Sender.AgentID, decoded: m}}, key: k, size: size, done: make(chan struct{})}
 	b.pending[k] = o
 	return o, true, r, nil
 }

@@ -238,12 +238,16 @@ func (b *Bus) alive(agent string) *live {
 
 // Acknowledge confirms messages that an agent fetched, by their message ids, and returns how many there were.
 func (b *Bus) Acknowledge(ctx context.Context, who Caller, agent string, ids []string) (int, error) {
+	named := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		named[id] = true
+	}
 	b.mu.Lock()
 	d := b.state.agents[agent]
 	var keys []Key
 	if d != nil && who.owns(d) && b.state.queues[agent] != nil {
 		b.state.queues[agent].each(func(it *item) bool {
-			if it.holder != nil && it.holder.via == "poll" && slices.Contains(ids, it.message.MessageID) {
+			if it.holder != nil && it.holder.via == "poll" && named[it.message.MessageID] {
 				keys = append(keys, it.key)
 			}
 			return true

@@ -34,7 +34,7 @@ const maxSyncs = 128
 // a task_request, for the delivery of any other. The caller closes the answer.
 func (b *Bus) SendSync(ctx context.Context, who Caller, raw []byte, most time.Duration) (*Answer, error) {
 	a := &Answer{}
-	m, _, err := Decode(raw)
+	m, warnings, err := Decode(raw)
 	wants := err == nil && m.Routing.DeliveryMode == Sync && m.Type != Heartbeat
 	if wants && m.Type == TaskRequest && b.may(who, m) == nil {
 		since := time.Now().Truncate(time.Millisecond)
@@ -53,7 +53,11 @@ func (b *Bus) SendSync(ctx context.Context, who Caller, raw []byte, most time.Du
 			return nil, &FullError{What: "the list of those who wait for answers"}
 		}
 	}
-	if a.Receipt, err = b.Send(ctx, who, raw); err != nil || !wants {
+	s, err := b.judged(ctx, who, raw, m, warnings, err)
+	if err == nil {
+		a.Receipt, err = s.Wait()
+	}
+	if err != nil || !wants {
 		return a, joinClose(ctx, a, err)
 	}
 	limit, err := ParseTimeout(m.Routing.Timeout)
