@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
@@ -13,10 +15,11 @@ func newParse(a *app) *cobra.Command {
 	format, strict := "sacp", false
 	c := &cobra.Command{
 		Use:   "parse FILE...",
-		Short: "Print the answer that is in the text of a model, or the events in a file, as JSON",
+		Short: "Print the answer that is in the text of a model, or the events or messages in a file, as JSON",
 		Long: "Find the answer in what a model wrote, one text per file, - is standard input, and print it as one line of JSON. What holds no\n" +
 			"answer is wrapped in the fallback object, with the text in data.raw_output. Why, and what is not known, goes to standard error.\n" +
-			"With --format berrys each event of a file, or of the batch in it, is printed as one line; those that are refused are not.",
+			"With --format berrys each event of a file, or of the batch in it, is printed as one line; those that are refused are not. With\n" +
+			"--format agentmessage each message of the bus in a file is, one after the other.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{what: "parse needs a FILE, or - for standard input", next: "arbiter parse --format sacp answer.txt"}
@@ -29,12 +32,14 @@ func newParse(a *app) *cobra.Command {
 				return a.parse(args, strict)
 			case "berrys":
 				return a.parseEvents(args, strict)
+			case "agentmessage":
+				return a.parseMessages(args, strict)
 			}
-			return usage("--format is %q, want sacp or berrys", format)
+			return usage("--format is %q, want sacp, berrys or agentmessage", format)
 		}),
 	}
-	c.Flags().StringVar(&format, "format", format, "the format: sacp for answers, or berrys for events")
-	c.Flags().BoolVar(&strict, "strict", false, "exit code 3 when a text was wrapped, or something is odd")
+	c.Flags().StringVar(&format, "format", format, "the format: sacp for answers, berrys for events, or agentmessage for messages of the bus")
+	c.Flags().BoolVar(&strict, "strict", false, "exit code 3 when a text was wrapped, or something is odd or not known")
 	return c
 }
 
@@ -87,6 +92,44 @@ func (a *app) parseEvents(files []string, strict bool) error {
 		return &quietError{code: exitRefused}
 	}
 	return nil
+}
+
+// parseMessages prints the messages of the bus in files, one or more in each. One that is refused is named, and makes the exit code 3; it does not
+// lose the others.
+func (a *app) parseMessages(files []string, strict bool) error {
+	odd := false
+	for _, file := range files {
+		data, err := a.readMessage(file)
+		if err != nil {
+			return err
+		}
+		for len(data) > 0 {
+			raw, rest := firstValue(data)
+			data = rest
+			v := validation{}
+			judgeAgentMessage(raw, strict, &v)
+			a.remark(file, "refused", v.Errors)
+			a.remark(file, "warning", v.Warnings)
+			odd = odd || len(v.Errors) > 0 || strict && len(v.Warnings) > 0
+			if len(v.Errors) == 0 && raw.Compact() == nil {
+				a.out("%s\n", raw)
+			}
+		}
+	}
+	if odd {
+		return &quietError{code: exitRefused}
+	}
+	return nil
+}
+
+// firstValue is the first JSON value of some bytes, and what stands behind it. What is no JSON is taken as one.
+func firstValue(data []byte) (first jsontext.Value, rest []byte) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(data))
+	first, err := d.ReadValue()
+	if err != nil {
+		return data, nil
+	}
+	return first, bytes.TrimSpace(data[d.InputOffset():])
 }
 
 // remark says what is to be said of a file beside the answer.
