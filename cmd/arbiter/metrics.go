@@ -36,11 +36,12 @@ type metrics struct {
 	cost     *prometheus.CounterVec
 	requests *prometheus.HistogramVec
 	state    *stateCollector
+	bus      *busCollector
 }
 
 // newMetrics returns the metrics of a data directory.
 func newMetrics(home string, logger *slog.Logger) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), logger: logger, state: newStateCollector(home)}
+	m := &metrics{registry: prometheus.NewRegistry(), logger: logger, state: newStateCollector(home), bus: newBusCollector()}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "arbiter_" + name, Help: help}, labels)
 		m.registry.MustRegister(c)
@@ -66,7 +67,7 @@ func newMetrics(home string, logger *slog.Logger) *metrics {
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60},
 	}, []string{"route", "status"})
 	m.registry.MustRegister(
-		m.appends, m.batch, m.turnTime, m.requests, m.state, collectors.NewGoCollector(),
+		m.appends, m.batch, m.turnTime, m.requests, m.state, m.bus, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

@@ -17,6 +17,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/coordinator"
+	"arbiter/providers/bus"
 	"arbiter/ssot"
 )
 
@@ -81,6 +82,12 @@ func TestMetrics(t *testing.T) {
 	}})
 	m.stored(coordinator.Stored{Took: time.Millisecond, Err: ssot.ErrFull})
 	m.request("GET /v1/status", 200, time.Millisecond)
+	m.bus.read = func() bus.Metrics {
+		return bus.Metrics{
+			TotalMessages: 9, Queued: 4, Bytes: 4096, Dead: 1, Buried: 2, Delivered: 5, Failures: 3, HandedOver: 1, Refused: 6, Full: 7, Duplicates: 8, Heartbeats: 10,
+			Longest: 3, Oldest: 1500, ActiveSessions: 2, Healthy: 2, Unhealthy: 1, Absent: 3,
+		}
+	}
 	text := scrape(t, m)
 	for _, want := range []string{
 		`arbiter_up 1`, `arbiter_journal_head 100`, `arbiter_journal_wal_bytes 100`, `arbiter_search_index_lag_entries 10`,
@@ -92,6 +99,11 @@ func TestMetrics(t *testing.T) {
 		`arbiter_journal_append_seconds_count 2`, `arbiter_turns_ended_total{agent="codex",outcome="ok",role="executor"} 1`,
 		`arbiter_tokens_total{agent="codex"} 1200`, `arbiter_cost_usd_total{agent="codex"} 0.25`, `arbiter_turn_seconds_bucket{role="executor",le="60"} 0`,
 		`arbiter_api_request_seconds_count{route="GET /v1/status",status="200"} 1`,
+		`arbiter_bus_messages_total 9`, `arbiter_bus_delivered_total 5`, `arbiter_bus_failed_deliveries_total 3`, `arbiter_bus_handed_over_total 1`,
+		`arbiter_bus_dead_letters_total 2`, `arbiter_bus_dead_letters 1`, `arbiter_bus_refused_total 6`, `arbiter_bus_full_total 7`,
+		`arbiter_bus_duplicates_total 8`, `arbiter_bus_heartbeats_total 10`, `arbiter_bus_queued 4`, `arbiter_bus_queued_bytes 4096`,
+		`arbiter_bus_queue_longest 3`, `arbiter_bus_queue_oldest_seconds 1.5`, `arbiter_bus_sessions 2`, `arbiter_bus_agents{state="healthy"} 2`,
+		`arbiter_bus_agents{state="unhealthy"} 1`, `arbiter_bus_agents{state="absent"} 3`,
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is not there", want)

@@ -42,6 +42,9 @@ func (o *outside) join(ctx context.Context, home string, c *config, configDir st
 		o.metrics.state.follow("traces", o.tracer)
 	}
 	o.coord, o.metrics.state.coord = coord, coord
+	if o.bus != nil {
+		o.metrics.bus.read = o.bus.bus.Metrics
+	}
 	for name, f := range o.events.outbox.Followers() {
 		o.metrics.state.follow("webhook "+name, f)
 	}

@@ -165,9 +165,11 @@ func (b *Bus) apply(f *Fact, at time.Time) {
 			it.confirm = nil
 		}
 	}
+	before := len(b.state.items)
 	if err := b.state.Apply(f, at); err != nil {
 		b.cfg.Logger.Error("fold a fact of the bus", "event", f.Event, "err", err)
 	}
+	b.happened(f, before)
 	to := f.AgentID
 	for _, k := range f.Keys {
 		if it := b.state.items[k]; it != nil {

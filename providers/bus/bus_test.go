@@ -392,3 +392,35 @@ func TestSync_BUS039(t *testing.T) {
 		t.Errorf("%d wait for the sender", n)
 	}
 }
+
+// What the bus counts for an operator: what waits and since when, what was delivered, failed and died, and how agents are.
+func TestMetrics_operator(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := start(t, &journal{}, func(c *Config) { c.Members = map[string]Member{"x://absent": {Name: "absent"}} })
+		enlist(t, b, ada, bob)
+		s := open(t, b, bob)
+		for i, id := range []string{"1", "2", "3"} {
+			send(t, b, note(id, ada, bob, func(m *Message) { m.Routing.RetryPolicy.MaxRetries = i % 2 })) // the second is tried twice
+			time.Sleep(time.Second)
+		}
+		m := b.Metrics()
+		if m.Longest != 3 || m.Oldest != 3000 || m.Queued != 3 || m.Healthy != 1 || m.Absent != 2 || m.Unhealthy != 0 {
+			t.Errorf("while they wait: %+v", m)
+		}
+		_, keys := next(t, s, 3)
+		if err := s.Confirm(t.Context(), keys[0], keys[0]); err != nil {
+			t.Fatal(err)
+		}
+		s.Fail(keys[1:]...)
+		synctest.Wait()
+		m = b.Metrics()
+		if m.Delivered != 1 || m.Failures != 2 || m.Buried != 1 || m.Dead != 1 || m.Longest != 1 {
+			t.Errorf("one delivered, one dead, one tried again: %+v", m)
+		}
+		time.Sleep(2 * time.Minute)
+		if m = b.Metrics(); m.Unhealthy != 1 || m.Healthy != 0 {
+			t.Errorf("without a heartbeat: %+v", m)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"slices"
 	"time"
 )
 
@@ -24,11 +25,25 @@ type Metrics struct {
 	Full       uint64 `json:"refused_full"`
 	Failures   uint64 `json:"failed_deliveries"`
 	Heartbeats uint64 `json:"heartbeats"`
+
+	// Delivered are the messages that their recipients have, HandedOver those that went to a fallback agent, Buried those that became dead letters.
+	Delivered  uint64 `json:"delivered"`
+	HandedOver uint64 `json:"handed_over"`
+	Buried     uint64 `json:"dead_letters_total"`
+	// Longest is how many messages wait in the longest queue, Oldest since when the oldest one of all queues waits, in milliseconds.
+	Longest int   `json:"longest_queue"`
+	Oldest  int64 `json:"oldest_waits"`
+	// Healthy, Unhealthy and Absent are agents: registered and reached with heartbeats in time; without; not there, of the configured ones too.
+	Healthy   int `json:"agents_healthy"`
+	Unhealthy int `json:"agents_unhealthy"`
+	Absent    int `json:"agents_absent"`
 }
 
 // counts are what happened since the bus was started.
 type counts struct {
 	total, errors, duplicates, refused, full, failures, heartbeats, sessions uint64
+
+	delivered, handedOver, buried uint64
 	// asked is when requests came, by the sender and what links a reply to it.
 	asked    map[link]time.Time
 	answered int
@@ -75,6 +90,54 @@ func (c *counts) took(m *Message, now time.Time) {
 	}
 }
 
+// happened counts what a fact did to the messages that wait, of which there were some before it. The lock is held.
+func (b *Bus) happened(f *Fact, before int) {
+	gone := uint64(max(0, before-len(b.state.items)))
+	switch f.Event {
+	case Delivered:
+		b.count.delivered += gone
+	case HandedOver:
+		b.count.handedOver += uint64(len(f.Keys))
+	case DeadLetter:
+		b.count.buried += gone
+	case Registered, Removed, Queued, Resent, Withdrawn:
+	}
+}
+
+// waiting is how many messages the longest queue has, and for how long the oldest message of all has waited, in milliseconds. Only the first of
+// each priority is looked at: those behind it came later, or were handed over. The lock is held.
+func (b *Bus) waiting(now time.Time) (longest int, oldest int64) {
+	for _, q := range b.state.queues {
+		longest = max(longest, q.n)
+		for _, rank := range q.rank {
+			if i := slices.IndexFunc(rank, func(it *item) bool { return !it.gone }); i >= 0 {
+				oldest = max(oldest, now.Sub(rank[i].first).Milliseconds())
+			}
+		}
+	}
+	return longest, oldest
+}
+
+// health counts the agents by how they are. The lock is held.
+func (b *Bus) health(now time.Time) (healthy, unhealthy, absent int) {
+	for id := range b.state.agents {
+		switch l := b.live[id]; {
+		case l == nil || !b.reached(id, l, now):
+			absent++
+		case b.healthy(l, now):
+			healthy++
+		default:
+			unhealthy++
+		}
+	}
+	for id := range b.cfg.Members {
+		if b.state.agents[id] == nil {
+			absent++
+		}
+	}
+	return healthy, unhealthy, absent
+}
+
 // Metrics are the counts of now.
 func (b *Bus) Metrics() Metrics {
 	b.mu.Lock()
@@ -84,8 +147,10 @@ func (b *Bus) Metrics() Metrics {
 	m := Metrics{
 		TotalMessages: c.total, RegisteredAgents: len(b.state.agents), Uptime: now.Sub(b.started).Milliseconds(), Queued: len(b.state.items),
 		Bytes: b.state.bytes, Dead: len(b.state.dead.all), Duplicates: c.duplicates, Refused: c.refused, Full: c.full, Failures: c.failures,
-		Heartbeats: c.heartbeats,
+		Heartbeats: c.heartbeats, Delivered: c.delivered, HandedOver: c.handedOver, Buried: c.buried,
 	}
+	m.Longest, m.Oldest = b.waiting(now)
+	m.Healthy, m.Unhealthy, m.Absent = b.health(now)
 	for _, all := range b.sessions {
 		for _, s := range all {
 			if s.match == nil {
