@@ -185,6 +185,7 @@ func (b *Bus) fail(w http.ResponseWriter, err error) {
 	} else if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		status = http.StatusServiceUnavailable
 	}
+	letGo(w, err)
 	text := err.Error()
 	if status == http.StatusInternalServerError {
 		b.cfg.Logger.Error("a request to the bus failed", "err", err)

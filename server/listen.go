@@ -19,7 +19,8 @@ type TCP struct {
 	Addr string
 	// Cert and Key are PEM files. They are read again when they change, so that a renewed certificate needs no restart.
 	Cert, Key string
-	// MaxConns is how many connections are open at once; 0 means 1,024. One more is answered 503 and closed, or with TLS just closed.
+	// MaxConns is how many connections are open at once; 0 means 1,024, and half of the files that the process may open, without 256, is the most.
+	// One more is answered 503 and closed, or with TLS just closed.
 	MaxConns int
 	// MaxPerAddr is how many of them one address has that is no loopback address; 0 means a quarter of MaxConns.
 	MaxPerAddr int
@@ -55,7 +56,10 @@ func ListenTCP(ctx context.Context, c TCP) (net.Listener, error) {
 	if c.MaxPerAddr <= 0 {
 		c.MaxPerAddr = max(1, c.MaxConns/4)
 	}
-	bounded := &boundedListener{Listener: l, all: c.MaxConns, each: c.MaxPerAddr, plain: pair == nil, open: map[string]int{}}
+	if most := room(); most > 0 {
+		c.MaxConns = min(c.MaxConns, most)
+	}
+	bounded := &boundedListener{Listener: l, all: c.MaxConns, each: c.MaxPerAddr, plain: pair == nil, open: map[string]int{}, linger: make(chan struct{}, lingering)}
 	if pair == nil {
 		return bounded, nil
 	}
@@ -123,6 +127,8 @@ type boundedListener struct {
 	net.Listener
 	all, each int
 	plain     bool
+	linger    chan struct{}
+	end       sync.Once
 
 	mu   sync.Mutex
 	n    int
@@ -147,11 +153,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if l.enter(addr) {
 			return &boundedConn{Conn: c, leave: sync.OnceFunc(func() { l.left(addr) })}, nil
 		}
-		if l.plain { // a few bytes fit into the buffer of a fresh connection, so this does not wait
-			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-			_, _ = c.Write(busyAnswer)
-		}
-		_ = c.Close()
+		l.turnAway(c)
 	}
 }
 

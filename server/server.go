@@ -161,6 +161,7 @@ func (s *Server) identified(next http.Handler) http.Handler {
 		if p.remote() {
 			var err error
 			if p, err = s.admit(w, r, p); err != nil {
+				letGo(w, err)
 				s.fail(w, err)
 				s.cfg.Logger.Debug("refused", "request", id, "method", r.Method, "path", r.URL.Path, "addr", p.addr, "err", err)
 				return
