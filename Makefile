@@ -92,6 +92,13 @@ crash: ## the crash tests of the journal as before a release; hours, and strace 
 	@command -v strace >/dev/null || { echo "strace is not installed: power cuts cannot be replayed"; exit 1; }
 	$(CRASH) $(GO) test -count=1 -timeout 12h -v -run 'TestKill|TestDie|TestFaults|TestPowerCut|TestSync|TestDamage|TestFull|TestFailedWrite|TestVisitor|TestCorpus|TestRestart|TestCut|TestLeases|TestSimulation' . ./ssot/sqlite ./ssot/postgres ./coordinator
 
+# The numbers of a release: connections and messages at once, kills in the middle of a flood. It needs a limit of 20,000 open files.
+LOAD := ARBITER_LOAD_CONNECTIONS=9500 ARBITER_LOAD_MESSAGES=100000 ARBITER_LOAD_KILLS=20
+
+.PHONY: load
+load: ## connections and messages by the thousand against the program, as before a release
+	$(LOAD) $(GO) test -count=1 -timeout 2h -v -run 'TestLoad' ./cmd/arbiter
+
 .PHONY: bench
 bench: ## speed and memory, each against a limit measured in the same run
 	$(GO) test -run '^$$' -bench . -benchmem ./...
