@@ -161,7 +161,6 @@ func (s *Server) identified(next http.Handler) http.Handler {
 		if p.remote() {
 			var err error
 			if p, err = s.admit(w, r, p); err != nil {
-				letGo(w, err)
 				s.fail(w, err)
 				s.cfg.Logger.Debug("refused", "request", id, "method", r.Method, "path", r.URL.Path, "addr", p.addr, "err", err)
 				return
@@ -243,6 +242,7 @@ func (s *Server) hurry(w http.ResponseWriter) {
 }
 
 func (s *Server) fail(w http.ResponseWriter, err error) {
+	letGo(w, err)
 	f, status := newFault(err, s.cfg.Sentinels)
 	if status == http.StatusInternalServerError {
 		s.cfg.Logger.Error("request failed", "request", w.Header().Get("X-Request-Id"), "err", err)
@@ -399,12 +399,13 @@ func readJSON(r *http.Request, v any) error {
 }
 
 func readAll(r *http.Request, limit int64) ([]byte, error) {
+	tooLarge := &Error{Code: "too_large", What: fmt.Sprintf("the request is larger than %d bytes", limit), Means: "Nothing of it was kept."}
+	if r.ContentLength > limit {
+		return nil, tooLarge // nothing of it is read
+	}
 	data, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
-	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &Error{
-			Code: "too_large", What: fmt.Sprintf("the request is larger than %d bytes", e.Limit),
-			Means: "Nothing of it was kept.",
-		}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooLarge
 	}
 	if err != nil {
 		return nil, badRequest("read the request: %v", err)

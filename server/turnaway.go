@@ -28,9 +28,9 @@ func (l *boundedListener) Close() error {
 	return err
 }
 
-// letGo ends the connection of a stranger with the answer that it gets: who has no token keeps no place for others.
+// letGo ends a connection with the answer that it gets: who has no token keeps no place for others, and who sends too much is not read to the end.
 func letGo(w http.ResponseWriter, err error) {
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "unauthorized" {
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "unauthorized" && e.Code != "too_large" {
 		return
 	}
 	w.Header().Set("Connection", "close")
