@@ -55,7 +55,13 @@ func agree(t interface {
 // others are what stands in a place that should hold something else, and what may.
 var others = []any{
 	nil, "", "text", "a://b", "bell\a", "\u202e", "2026-11-22T08:00:00", "2026-11-22T08:00:00+0100", "low", "sync", "linear", "300s", "heartbeat",
-	7.0, 1.5, -1.0, true, []any{}, []any{7.0}, []any{"a://b"}, []any{"a", ""}, map[string]any{}, map[string]any{"agent_id": "a", "framework": "b"},
+	7.0, 1.5, -1.0, true,
+	[]any{},
+	[]any{7.0},
+	[]any{"a://b"},
+	[]any{"a", ""},
+	map[string]any{},
+	map[string]any{"agent_id": "a", "framework": "b"},
 }
 
 // places are the paths to all members of a message, and to some that it has not.
