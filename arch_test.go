@@ -12,6 +12,7 @@ import (
 var allowed = map[string][]string{
 	"amp":      {},
 	"gitops":   {"amp"},
+	"forge":    {"amp"},
 	"ssot":     {"amp"},
 	"ssot/...": {"amp", "ssot"},
 	// The durable stores share the queue of their writer and the form of their projections.
@@ -54,7 +55,7 @@ var owners = map[string][]string{
 	"github.com/pressly/goose":               {"ssot/sqlite", "ssot/postgres"},
 	"github.com/jackc/pgx":                   {"ssot/postgres"},
 	"github.com/go-git/go-git":               {"gitops"},
-	"github.com/google/go-github":            {"ssot/github"},
+	"github.com/google/go-github":            {"ssot/github", "forge"},
 	"github.com/spf13/cobra":                 {"cmd/..."},
 	"github.com/pelletier/go-toml":           {"cmd/...", "tui", "amp/plantext"}, // the configuration, and a plan in an editor
 	"github.com/adrg/xdg":                    {"cmd/...", "tui"},

@@ -93,6 +93,8 @@ func (b *Board) fold(e *Entry, body any) {
 		b.foldRefusal(e, body)
 	case *Chain:
 		b.foldChain(e, body)
+	case *Outside:
+		b.foldOutside(e, body)
 	default: // of the bus, which has no body of ours
 		b.touch(e)
 	}

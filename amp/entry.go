@@ -23,6 +23,8 @@ const (
 	KindRefusal  Kind = "refusal"
 	KindChain    Kind = "chain"
 	KindBus      Kind = "bus"
+	// KindOutside is a report of another system about a task: a check that ran elsewhere, a review, a pull request.
+	KindOutside Kind = "outside"
 )
 
 // Hash is a SHA-256 sum. Its JSON form is lower-case hex.

@@ -46,6 +46,8 @@ func parse(r *Record) (any, error) {
 		return parseBody[Chain](r)
 	case KindBus:
 		return nil, nil
+	case KindOutside:
+		return parseBody[Outside](r)
 	}
 	return nil, fmt.Errorf("kind %q is not known to this version", r.Kind)
 }
@@ -68,6 +70,8 @@ func lacksTask(body any) error {
 		return errors.New("a turn needs a task")
 	case *Question:
 		return errors.New("a question needs a task")
+	case *Outside:
+		return errors.New("a report from outside needs a task")
 	case *Check:
 		if b.Subject != CheckCommand {
 			return errors.New("a check needs a task")

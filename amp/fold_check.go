@@ -120,6 +120,8 @@ func (t *Task) foldWorkspace(e *Entry, c *Check) {
 			t.follow(e, &w.Command)
 		}
 	case Deliver:
-		t.move(DeliveredCause, e.At)
+		if t.move(DeliveredCause, e.At) {
+			t.DeliveredAs = c.Commit
+		}
 	}
 }

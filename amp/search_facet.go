@@ -58,6 +58,12 @@ func facetsOf(e *Entry) *facets {
 				f.is = append(f.is, IsHeld)
 			}
 		})
+	case KindOutside:
+		readFacets(e, func(o *Outside) {
+			if o.CI != nil {
+				f.status(string(o.CI.State))
+			}
+		})
 	case KindCheck, KindBus:
 	}
 	return f

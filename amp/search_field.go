@@ -59,7 +59,8 @@ func add[T comparable](to *[]T, v T) {
 
 var searchFields = []SearchField{
 	fixed("kind", "a kind of entry", "entries of this kind", func(s *Search) *[]Kind { return &s.Kinds },
-		KindMessage, KindAck, KindCommand, KindPlan, KindTurn, KindQuestion, KindCheck, KindRefusal, KindChain, KindBus),
+		KindMessage, KindAck, KindCommand, KindPlan, KindTurn, KindQuestion, KindCheck, KindRefusal, KindChain, KindBus,
+		KindOutside),
 	fixed("type", "a type of message", "messages of this type, and refused ones", func(s *Search) *[]MessageType { return &s.Types },
 		TaskDispatch, TaskResult, ReviewRequest, ReviewVerdict, EscalationMsg),
 	open("from", "a role or a name", "who wrote the entry", func(s *Search) *[]string { return &s.From }),

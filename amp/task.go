@@ -254,6 +254,10 @@ type Task struct {
 	Proof uint64 `json:"proof,omitzero"`
 	// Doing is the command whose git work is under way: rollback, deliver or terminate.
 	Doing *Waiting `json:"doing,omitzero"`
+	// DeliveredAs is the commit that was delivered: the reviewed one, or the merge. Outside is what other systems said of the task, nil
+	// when nothing was heard.
+	DeliveredAs string        `json:"delivered_as,omitzero"`
+	Outside     *OutsideState `json:"outside,omitzero"`
 	// Released is set when the worktree of the ended task is gone.
 	Released bool `json:"released,omitzero"`
 	// Sessions are the last sessions of the agents, by role, and SessionOf whose they are.

@@ -143,7 +143,7 @@ func (c *Coordinator) answered(e *amp.Entry) {
 				}
 			}
 		}
-	case amp.KindMessage, amp.KindAck, amp.KindPlan, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus:
+	case amp.KindMessage, amp.KindAck, amp.KindPlan, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside:
 	}
 }
 

@@ -28,7 +28,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[amp.RiskLevel](): texts(amp.Low, amp.Medium, amp.High),
 	reflect.TypeFor[Scope]():         texts(Scopes()...),
 	reflect.TypeFor[amp.Kind](): texts(amp.KindMessage, amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck,
-		amp.KindRefusal, amp.KindChain, amp.KindBus),
+		amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside),
 	reflect.TypeFor[amp.QueryKind](): texts(amp.QueryBoard, amp.QueryEntries, amp.QueryDiff, amp.QueryLog, amp.QueryChecklist, amp.QueryStatus),
 	reflect.TypeFor[amp.CommandName](): texts(amp.Submit, amp.Revise, amp.Approve, amp.Reject, amp.Resume, amp.Unlock, amp.Redispatch, amp.Reassign,
 		amp.Split, amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver, amp.Answer, amp.RaiseLimit, amp.StopAll, amp.Thaw,

@@ -88,12 +88,17 @@ func operation(rt *Route, forms *forms) (object, error) {
 	switch {
 	case rt.Access == Local:
 		text += " On the coordinator's own socket only."
+	case rt.Access == Signed:
+		text += " It asks for a signature instead of a token."
 	case rt.Access != Anyone:
 		text += " For tokens with the role " + strings.Join(rt.Access.scopes(), ", ") + "."
 	}
 	op := object{"operationId": operationID(rt), "summary": rt.Summary, "tags": []string{rt.Tag}, "responses": responses(rt, forms)}
 	if text = strings.TrimSpace(text); text != "" {
 		op["description"] = text
+	}
+	if rt.Access == Signed {
+		op["security"] = []object{}
 	}
 	var params []object
 	for _, p := range rt.Params {

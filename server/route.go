@@ -132,6 +132,9 @@ func (s *Server) routes() []Route {
 // guarded serves a route for those who may use it.
 func (s *Server) guarded(streams context.Context, rt *Route) http.Handler {
 	what := rt.Method + " " + rt.Path
+	if rt.Access == Signed {
+		return s.answerSigned(rt)
+	}
 	if rt.Stream == nil {
 		return s.answer(func(r *http.Request) (any, error) {
 			if err := allowed(peerOf(r.Context()), rt.Access, what); err != nil {

@@ -68,10 +68,10 @@ type Config struct {
 
 // Server serves one coordinator.
 type Server struct {
-	cfg                Config
-	version            string
-	addresses, bearers *rates
-	lines              lines
+	cfg                       Config
+	version                   string
+	addresses, bearers, hooks *rates
+	lines                     lines
 
 	mu      sync.Mutex
 	streams map[string]int // by token
@@ -91,6 +91,7 @@ func New(cfg Config) *Server {
 	return &Server{
 		cfg: cfg, version: cfg.Version, streams: map[string]int{},
 		addresses: newRates(addressRate, addressBurst), bearers: newRates(tokenRate, tokenBurst),
+		hooks: newRates(hookRate, hookBurst),
 	}
 }
 
@@ -214,6 +215,10 @@ func (s *Server) answer(f func(*http.Request) (any, error)) http.Handler {
 			s.fail(w, err)
 			return
 		}
+		status := http.StatusOK
+		if a, ok := v.(WithStatus); ok {
+			status, v = a.Status, a.Value
+		}
 		written, ok := v.(io.WriterTo)
 		if !ok {
 			data, err := json.Marshal(v)
@@ -225,6 +230,7 @@ func (s *Server) answer(f func(*http.Request) (any, error)) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		s.hurry(w)
+		w.WriteHeader(status)
 		if _, err := written.WriteTo(w); err != nil {
 			s.cfg.Logger.Debug("the client went away", "request", w.Header().Get("X-Request-Id"), "err", err)
 		}

@@ -80,6 +80,8 @@ func decode(e *amp.Entry) (line, error) {
 		return bodyLine(e, refusalLine)
 	case amp.KindChain:
 		return bodyLine(e, chainLine)
+	case amp.KindOutside:
+		return bodyLine(e, outsideLine)
 	case amp.KindBus:
 		return line{Sign: "note", What: string(e.Kind), From: e.Actor, Text: fmt.Sprintf("%d bytes", len(e.Body))}, nil
 	}
@@ -97,6 +99,18 @@ func chainLine(e *amp.Entry, c *amp.Chain) line {
 	}
 	if why := c.Why(); why != "" {
 		l.Text += ": " + quoted(why)
+	}
+	return l
+}
+
+// outsideLine is a report of another system; what strangers wrote stands in quotation marks.
+func outsideLine(e *amp.Entry, o *amp.Outside) line {
+	l := line{Sign: "note", What: string(o.Event), From: o.Source, Text: quoted(o.Line())}
+	switch {
+	case o.CI != nil && o.CI.State == amp.CheckFailed:
+		l.Role = theme.Danger
+	case o.CI != nil && o.CI.State == amp.CheckPending, o.Remark != nil:
+		l.Role = theme.Time
 	}
 	return l
 }

@@ -99,7 +99,7 @@ func (f *pastFacts) take(en *amp.Entry) {
 		if m, _, err := amp.Decode(en.Body); err == nil {
 			f.message(en, m)
 		}
-	case amp.KindAck, amp.KindTurn, amp.KindQuestion, amp.KindRefusal, amp.KindChain, amp.KindBus:
+	case amp.KindAck, amp.KindTurn, amp.KindQuestion, amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside:
 	}
 }
 

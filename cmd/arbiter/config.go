@@ -44,6 +44,7 @@ type config struct {
 	Mirror  mirrorConfig  `toml:"mirror"`
 	Observe observeConfig `toml:"observe"`
 	Events  eventsConfig  `toml:"events"`
+	Hooks   hooksConfig   `toml:"hooks"`
 }
 
 // agentConfig is one agent.
@@ -309,6 +310,7 @@ func (c *config) validate() error {
 	c.TUI.validate(bad)
 	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
+	c.Hooks.validate(c.Listen, c.Agents, bad)
 	c.validateBus(bad)
 	c.Worker.validate(bad)
 	c.Store.validate(bad)

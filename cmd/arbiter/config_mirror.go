@@ -105,11 +105,17 @@ const askedAgain = 15 * time.Minute
 
 // secrets returns the secrets that are configured, as they are now. One that cannot be read now is passed over: then no agent has it either.
 func (c *config) secrets(configDir string) func() []github.Known {
+	outside := c.outsideSecrets(configDir)
 	var mu sync.Mutex
 	printed, at := map[string]string{}, map[string]time.Time{}
 	return func() (all []github.Known) {
 		mu.Lock()
 		defer mu.Unlock()
+		for _, o := range outside {
+			if value, err := o.secret(); err == nil {
+				all = append(all, github.Known{Name: "the secret of " + o.name, Value: value})
+			}
+		}
 		for _, name := range sortedKeys(c.Agents) {
 			g := c.Agents[name]
 			add := func(what, value string) {

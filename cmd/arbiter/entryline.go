@@ -47,6 +47,8 @@ func entryLine(e *amp.Entry) string {
 			return fmt.Sprintf("%s %s: %s as %s%s", b.Event, b.Token, b.Name, b.Role, until(b.Expires))
 		}
 		return bodyLine(e, busLine)
+	case amp.KindOutside:
+		return bodyLine(e, (*amp.Outside).Line)
 	}
 	return fmt.Sprintf("%d bytes", len(e.Body))
 }

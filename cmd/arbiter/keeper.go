@@ -137,7 +137,7 @@ func mayEnd(e *amp.Entry) bool {
 	case amp.KindChain:
 		c, err := amp.DecodeBody[amp.Chain](e)
 		return err == nil && c.Result == amp.ChainEnded
-	case amp.KindMessage, amp.KindAck, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindRefusal, amp.KindBus:
+	case amp.KindMessage, amp.KindAck, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindRefusal, amp.KindBus, amp.KindOutside:
 	}
 	return false
 }

@@ -35,6 +35,7 @@ type metrics struct {
 	tokens   *prometheus.CounterVec
 	cost     *prometheus.CounterVec
 	requests *prometheus.HistogramVec
+	hooks    *prometheus.CounterVec
 	state    *stateCollector
 	bus      *busCollector
 }
@@ -52,6 +53,7 @@ func newMetrics(home string, logger *slog.Logger) *metrics {
 	m.turns = counter("turns_ended_total", "Turns of agents that ended, by role, agent and outcome.", "role", "agent", "outcome")
 	m.tokens = counter("tokens_total", "Tokens that agents reported, by agent.", "agent")
 	m.cost = counter("cost_usd_total", "US dollars that turns cost, as reported or by the configured prices, by agent.", "agent")
+	m.hooks = counter("hooks_total", "Webhooks that came in, by source and what became of them.", "source", "outcome")
 	m.appends = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "arbiter_journal_append_seconds", Help: "How long an append took until it was durable.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
@@ -110,6 +112,9 @@ func causeOf(err error) string {
 	}
 	return "other"
 }
+
+// hook counts a webhook that came in.
+func (m *metrics) hook(source, outcome string) { m.hooks.WithLabelValues(source, outcome).Inc() }
 
 // request counts a request of the client API.
 func (m *metrics) request(route string, status int, took time.Duration) {

@@ -20,6 +20,7 @@ type outside struct {
 	tracer  *tracer
 	coord   *coordinator.Coordinator
 	bus     *busHub
+	hooks   *hooksDoor
 }
 
 func newOutside(home string, logger *slog.Logger) *outside {
@@ -33,6 +34,9 @@ func (o *outside) join(ctx context.Context, home string, c *config, configDir st
 		return err
 	}
 	if o.events, err = newEventsDoor(home, c, configDir, coord, head.Seq, log, o.logger); err != nil {
+		return err
+	}
+	if o.hooks, err = newHooksDoor(c, configDir, coord, o.metrics.hook, o.logger); err != nil {
 		return err
 	}
 	if o.tracer, err = newTracer(ctx, home, c.Observe.OTLP, head.Seq, log.Read, o.logger); err != nil {
@@ -66,5 +70,5 @@ func furtherRoutes(o *outside) []server.Route {
 	if o == nil {
 		o = &outside{}
 	}
-	return slices.Concat([]server.Route{o.metrics.route()}, o.events.routes(), o.bus.routes())
+	return slices.Concat([]server.Route{o.metrics.route()}, o.events.routes(), o.bus.routes(), o.hooks.routes())
 }

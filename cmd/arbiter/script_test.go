@@ -72,6 +72,7 @@ func scripts(dir string) testscript.Params {
 			"model":   model,
 			"hook":    hook,
 			"hooked":  hooked,
+			"knock":   knock,
 			"frames":  frames,
 			"hub":     hub,
 			"schema":  schema,

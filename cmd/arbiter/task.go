@@ -195,6 +195,17 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 	if c := t.Checks; c.Seq > 0 {
 		r.add("  claims", fmt.Sprintf("%d confirmed, %d refuted, %d inconclusive", c.Confirmed, c.Refuted, c.Inconclusive))
 	}
+	if o := t.Outside; o != nil {
+		if o.Pull != nil {
+			r.add("  pull request", o.Pull.Text())
+		}
+		for i := range o.CI {
+			r.add("  external ci", o.CI[i].Text())
+		}
+		if o.Remarks > 0 {
+			r.add("  remarks", fmt.Sprintf("%s from outside, the last is entry %d: arbiter entry show %[2]d", plural(o.Remarks, "remark"), o.LastRemark))
+		}
+	}
 	if t.Decision != "" {
 		r.add("  verdict", fmt.Sprintf("%s at confidence %.2f", t.Decision, t.Confidence))
 	}

@@ -301,7 +301,7 @@ func (d *Deriver) derive(ctx context.Context, m *made) error {
 		}
 		m.cause = c.For
 		m.checked(&c)
-	case amp.KindQuestion, amp.KindRefusal, amp.KindChain, amp.KindBus:
+	case amp.KindQuestion, amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside:
 	}
 	m.moved()
 	return nil

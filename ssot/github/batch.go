@@ -303,7 +303,7 @@ func (m *Mirror) note(e *amp.Entry) {
 		if bytes.Contains(e.Body, []byte("critical")) {
 			m.all(func(t *amp.Task) bool { return t.Turn != nil || !t.Status.Ended() })
 		}
-	case amp.KindAck, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus:
+	case amp.KindAck, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside:
 	}
 }
 

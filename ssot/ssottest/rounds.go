@@ -89,7 +89,7 @@ func (c *rounds) entry(e *amp.Entry) {
 		var u amp.Turn
 		c.body(e, &u)
 		c.turn(t, e, &u)
-	case amp.KindQuestion, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus:
+	case amp.KindQuestion, amp.KindCheck, amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside:
 	}
 }
 

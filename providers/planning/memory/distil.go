@@ -188,7 +188,7 @@ func told(e *amp.Entry) string {
 		if u, err := amp.DecodeBody[amp.Turn](e); err == nil && u.Event == amp.TurnEnded && u.Outcome != amp.TurnOK {
 			return fmt.Sprintf("turn of the %s ended %s", u.Role, u.Outcome)
 		}
-	case amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindQuestion, amp.KindRefusal, amp.KindBus:
+	case amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindQuestion, amp.KindRefusal, amp.KindBus, amp.KindOutside:
 	}
 	return ""
 }
@@ -223,7 +223,7 @@ func inputs(t *amp.Task, entries []amp.Entry) *Input {
 			}
 		case amp.KindMessage:
 			text(string(e.Body))
-		case amp.KindAck, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck, amp.KindRefusal, amp.KindBus:
+		case amp.KindAck, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindCheck, amp.KindRefusal, amp.KindBus, amp.KindOutside:
 		}
 	}
 	return in

@@ -88,7 +88,7 @@ func (x *extractor) entry(e *amp.Entry) {
 				x.add(Heuristic, "", e.ID, "Messages of the %s agent were held for breaking %s: it should look at that rule before it answers.", c.Stage, p.Rule)
 			}
 		}
-	case amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindRefusal, amp.KindBus:
+	case amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindTurn, amp.KindQuestion, amp.KindRefusal, amp.KindBus, amp.KindOutside:
 	}
 }
 
