@@ -181,6 +181,9 @@ func (j *judgement) request(t *Task, p *Request) {
 			j.refuse("AMP-113", join("payload.ci_status", gate), "is failed: the executor gets a dispatch to fix it, not the reviewer a request")
 		}
 	}
+	for _, name := range t.Missing() {
+		j.refuse("AMP-113", join("payload.ci_status", name), "has not passed, and the plan requires it")
+	}
 }
 
 // reference judges a reference to a message of the current round. One that does not resolve is only a warning to a reader (A04),

@@ -79,6 +79,9 @@ func (t *Task) foldCI(e *Entry, c *Check) {
 	if c.Escalate != "" { // nothing ran; an escalation of the same append suspends the task
 		return
 	}
+	if t.CI == nil {
+		t.CIAt = e.At
+	}
 	t.CI = c.CI
 	if t.CI == nil {
 		t.CI = map[string]string{}

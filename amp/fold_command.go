@@ -63,6 +63,9 @@ func (b *Board) carryOut(e *Entry, t *Task, c *Command, seq uint64) {
 		}
 	case Resume:
 		if t.move(Resumed, e.At) {
+			if t.CI != nil { // what is waited for gets its time anew
+				t.CIAt = e.At
+			}
 			t.Guidance = c.Note
 			t.resolve(e, c)
 			t.follow(e, c)
@@ -260,6 +263,9 @@ func (b *Board) thaw(at time.Time) {
 		}
 		for i := range t.Waiting {
 			t.Waiting[i].Due = t.Waiting[i].Due.Add(stood)
+		}
+		if t.CI != nil {
+			t.CIAt = t.CIAt.Add(stood)
 		}
 		for r, w := range t.Wrote {
 			t.Wrote[r] = w.Add(stood)

@@ -283,6 +283,31 @@ func (t *Task) ExternalState(name string) *ExternalCI {
 	return nil
 }
 
+// Missing are the checks that run elsewhere, that the plan requires, and that have not passed yet on the current result.
+func (t *Task) Missing() (names []string) {
+	if t.Plan == nil || t.Status != Verifying || t.CI == nil || t.Request != nil {
+		return nil
+	}
+	for _, name := range t.Plan.Policy.Require {
+		if t.CI[name] != string(CheckPassed) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// MissingUntil is when the admin is asked about checks that are missing, zero when none is.
+func (t *Task) MissingUntil() time.Time {
+	if len(t.Missing()) == 0 {
+		return time.Time{}
+	}
+	within := 2 * time.Hour
+	if s := t.Plan.Policy.RequireSec; s > 0 {
+		within = time.Duration(s) * time.Second
+	}
+	return t.CIAt.Add(within)
+}
+
 func (b *Board) foldOutside(e *Entry, o *Outside) {
 	t := b.touch(e)
 	s := OutsideState{}

@@ -13,6 +13,7 @@ func (p *Plan) ContentHash() string {
 	c.Revision, c.Author, c.Reasons, c.Hash = 0, "", "", ""
 	c.AllowedPaths, c.ForbiddenActions = orNil(c.AllowedPaths), orNil(c.ForbiddenActions)
 	c.Checks, c.Policy.Gates = orNil(c.Checks), orNil(c.Policy.Gates)
+	c.Policy.Require = orNil(c.Policy.Require)
 	if len(c.TechConstraints) == 0 {
 		c.TechConstraints = nil
 	}

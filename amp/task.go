@@ -14,6 +14,10 @@ type Policy struct {
 	HoldBelow float64 `json:"hold_below,omitzero"`
 	// Gates are the ci_status keys whose failure stops a review (AMP-113, A24); empty means xcode_cloud and local.
 	Gates []string `json:"gates,omitzero"`
+	// Require are ci_status keys of checks that run elsewhere and must have passed on the result's commit before a review is requested.
+	// RequireSec is how long that may take before the admin is asked; 0 means 2 h.
+	Require    []string `json:"require,omitzero"`
+	RequireSec int      `json:"require_sec,omitzero"`
 	// SecondAdmin says whether a second admin must approve the plan.
 	SecondAdmin SecondAdmin `json:"second_admin,omitzero"`
 }
@@ -223,6 +227,8 @@ type Task struct {
 	// Checked is the check of Result, CI its local CI, nil until they ran.
 	Checked *CheckState       `json:"checked,omitzero"`
 	CI      map[string]string `json:"ci,omitzero"`
+	// CIAt is since when the checks that run elsewhere are waited for: the end of the local CI, or the resume after it.
+	CIAt time.Time `json:"ci_at,omitzero"`
 	// Checks sums the claims over all rounds.
 	Checks CheckState `json:"checks"`
 	// Open are the messages whose ACK is due.
@@ -305,10 +311,14 @@ func (t *Task) holdBelow() float64 {
 
 // Gates are the ci_status keys that stop a review when they failed.
 func (t *Task) Gates() []string {
-	if t.Plan != nil && len(t.Plan.Policy.Gates) > 0 {
-		return t.Plan.Policy.Gates
+	gates := []string{"xcode_cloud", "local"}
+	if t.Plan == nil {
+		return gates
 	}
-	return []string{"xcode_cloud", "local"}
+	if len(t.Plan.Policy.Gates) > 0 {
+		gates = t.Plan.Policy.Gates
+	}
+	return slices.Concat(gates, t.Plan.Policy.Require)
 }
 
 // OpenEscalations are the escalations that no command has resolved, oldest first.

@@ -109,6 +109,9 @@ type Config struct {
 	// Checks returns the commands of the local CI of a repository; CITimeout bounds each run (30 min).
 	Checks    func(repo string) [][]string
 	CITimeout time.Duration
+	// Require returns the checks that run elsewhere and that a plan for a repository requires (AMP-113), and how long they may take;
+	// nil requires none.
+	Require func(repo string) (names []string, within time.Duration)
 	// Observe is told of each append, in the loop's goroutine: it must not block. Nil is nobody.
 	Observe func(Stored)
 	Logger  *slog.Logger
@@ -146,6 +149,9 @@ func (c *Config) defaults() {
 	}
 	if c.Checks == nil {
 		c.Checks = func(string) [][]string { return nil }
+	}
+	if c.Require == nil {
+		c.Require = func(string) ([]string, time.Duration) { return nil, 0 }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -94,6 +94,8 @@ func (c *Coordinator) planRecords(t *amp.Task, p *amp.Plan, author string, role 
 	t.Complete(p, author)
 	p.Repo, p.Branch = facts.Root, branchOf(p, w, t.ID)
 	p.BaseBranch, p.BaseCommit, p.Policy = facts.DefaultBranch, facts.Head, c.cfg.Policy
+	names, within := c.cfg.Require(facts.Root)
+	p.Policy.Require, p.Policy.RequireSec = names, int(within.Seconds())
 	if t.Plan != nil && t.Commit != "" { // work exists: it stands on the base that was approved
 		p.BaseBranch, p.BaseCommit = t.Plan.BaseBranch, t.Plan.BaseCommit
 	}

@@ -159,6 +159,9 @@ func (c *Coordinator) deriveVerification(ctx context.Context, t *amp.Task, now t
 	case t.CI == nil:
 		c.runCI(ctx, t)
 	case t.Request == nil:
+		if r, waits := c.external(t, now); waits {
+			return r
+		}
 		if r := c.overBudget(t, now); r != nil {
 			return r
 		}

@@ -67,6 +67,9 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 			earliest(o.HalfTime())
 		}
 	}
+	if at := t.MissingUntil(); !at.IsZero() {
+		earliest(at)
+	}
 	if role, since := t.Duty(); role != "" {
 		earliest(since.Add(c.cfg.Heartbeat))
 	}

@@ -149,6 +149,10 @@ type repoConfig struct {
 	Protected []string   `toml:"protected"`
 	Checks    [][]string `toml:"checks"`
 	CITimeout duration   `toml:"ci_timeout"`
+	// Require are checks that run elsewhere, by their names in ci_status, which must pass before a review; RequireWithin is how long they
+	// may take before the admin is asked, 0 two hours.
+	Require       []string `toml:"require"`
+	RequireWithin duration `toml:"require_within"`
 }
 
 type tuiConfig struct {
@@ -379,6 +383,11 @@ func (r repoConfig) validate() error {
 	for _, p := range r.Protected {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
 			errs = append(errs, fmt.Errorf("repo.protected: %q is no pattern", p))
+		}
+	}
+	for i, name := range r.Require {
+		if strings.TrimSpace(name) == "" || name == "local" || slices.Index(r.Require, name) != i {
+			errs = append(errs, fmt.Errorf("repo.require: %q is no name of a check that runs elsewhere, or is there twice", name))
 		}
 	}
 	for i, argv := range r.Checks {

@@ -206,6 +206,9 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 			r.add("  remarks", fmt.Sprintf("%s from outside, the last is entry %d: arbiter entry show %[2]d", plural(o.Remarks, "remark"), o.LastRemark))
 		}
 	}
+	if missing := t.Missing(); len(missing) > 0 {
+		r.add("  waits for", fmt.Sprintf("%s to pass elsewhere, until %s", strings.Join(missing, ", "), t.MissingUntil().Local().Format(time.TimeOnly)))
+	}
 	if t.Decision != "" {
 		r.add("  verdict", fmt.Sprintf("%s at confidence %.2f", t.Decision, t.Confidence))
 	}

@@ -71,7 +71,8 @@ func assemble(
 		Permissions: permissionRules(c.Permissions), AskTimeout: time.Duration(c.Policy.AskTimeout), GrantFor: time.Duration(c.Policy.Grant),
 		Budget: c.Budget.budget(), Undo: time.Duration(c.Policy.Undo), Heartbeat: time.Duration(c.Policy.Heartbeat),
 		ProgressEvery: time.Duration(c.Policy.ProgressEvery), AckTimeouts: acks, CITimeout: time.Duration(c.Repo.CITimeout),
-		Checks: func(repo string) [][]string { return checksOf(c, git.Local(repo)) }, Logger: logger,
+		Require: func(repo string) ([]string, time.Duration) { return requireOf(c, repo) },
+		Checks:  func(repo string) [][]string { return checksOf(c, git.Local(repo)) }, Logger: logger,
 		LogFile: filepath.Join(home, logName), Version: version(),
 		Reaper: orphans{}, Memory: recall(home), Owner: owner, Lease: time.Duration(c.Team.Lease), Mirror: mirrored, Bus: onBus, Observe: observe,
 	})
@@ -99,6 +100,19 @@ func checksOf(c *config, repo string) [][]string {
 type agentGit interface {
 	differ
 	bus.Repository
+}
+
+// requireOf are the checks that a plan for a repository requires to have passed elsewhere: those of its own arbiter.toml, else the
+// configured ones.
+func requireOf(c *config, repo string) ([]string, time.Duration) {
+	r := c.Repo
+	if own, err := loadRepoFile(repo); err == nil && own.Repo.Require != nil {
+		r = own.Repo
+	}
+	if len(r.Require) == 0 {
+		return nil, 0
+	}
+	return r.Require, time.Duration(r.RequireWithin)
 }
 
 func buildAgents(c *config, configDir string, git agentGit) (map[string]coordinator.AgentConfig, error) {
