@@ -15,6 +15,8 @@ var allowed = map[string][]string{
 	"forge":    {"amp"},
 	"ssot":     {"amp"},
 	"ssot/...": {"amp", "ssot"},
+	// The mirror goes the same way to GitHub as pull requests do.
+	"ssot/github": {"amp", "ssot", "forge"},
 	// The durable stores share the queue of their writer and the form of their projections.
 	"ssot/sqlite":   {"amp", "ssot", "ssot/group", "ssot/projection"},
 	"ssot/postgres": {"amp", "ssot", "ssot/group", "ssot/projection"},

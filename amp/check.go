@@ -68,6 +68,8 @@ type Check struct {
 	Escalate EscalationType `json:"escalate,omitzero"`
 	// Checkpoint is the number of the checkpoint that was set or restored.
 	Checkpoint int `json:"checkpoint,omitzero"`
+	// Pull is the pull request that a delivery opened or found.
+	Pull *PullState `json:"pull,omitzero"`
 	// Text says in one line what happened.
 	Text string `json:"text,omitzero"`
 }

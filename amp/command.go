@@ -85,6 +85,8 @@ type Args struct {
 	Reviewer string `json:"reviewer,omitzero"`
 	// Merge lets deliver merge into the base branch; without it the branch is only prepared for the admin to push.
 	Merge bool `json:"merge,omitzero"`
+	// Pull lets deliver push the reviewed commit and open a pull request for it.
+	Pull bool `json:"pull,omitzero"`
 	// Decision is what an override puts in the place of the held verdict's.
 	Decision Decision `json:"decision,omitzero"`
 	// Limits replaces the budget of a task (raise_limit). Zero fields stay.

@@ -125,6 +125,7 @@ func (t *Task) foldWorkspace(e *Entry, c *Check) {
 	case Deliver:
 		if t.move(DeliveredCause, e.At) {
 			t.DeliveredAs = c.Commit
+			t.pulled(c.Pull, e.Seq)
 		}
 	}
 }

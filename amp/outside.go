@@ -328,6 +328,21 @@ func (b *Board) foldOutside(e *Entry, o *Outside) {
 	t.Outside = &s
 }
 
+// pulled notes the pull request of a delivery.
+func (t *Task) pulled(p *PullState, seq uint64) {
+	if p == nil {
+		return
+	}
+	s := OutsideState{}
+	if t.Outside != nil {
+		s = *t.Outside
+	}
+	own := *p
+	own.Seq = seq
+	s.Pull = &own
+	t.Outside = &s
+}
+
 // next is the pull request after one more report of it: a report that is older than what is known changes nothing, and neither does
 // one of another pull request while the first is open.
 func (p *PullState) next(q *PullState, seq uint64) *PullState {

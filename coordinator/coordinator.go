@@ -49,6 +49,13 @@ type Deliveries interface {
 	Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery) (amp.Check, error)
 }
 
+// Pulls delivers by pull request.
+type Pulls interface {
+	// Open pushes the reviewed commit and opens a pull request for it, or finds the one that is there: a repetition changes nothing. It
+	// tries again by itself while the other side is out of order.
+	Open(ctx context.Context, w amp.Workspace, d amp.PullDraft) (amp.PullState, error)
+}
+
 // Git is everything that the loop needs of git.
 type Git interface {
 	Workspaces
@@ -69,8 +76,10 @@ type AgentConfig struct {
 
 // Config is what a coordinator needs. Zero numbers take the defaults in the comments.
 type Config struct {
-	Log    ssot.Log
-	Git    Git
+	Log ssot.Log
+	Git Git
+	// Pulls, if not nil, delivers by pull request.
+	Pulls  Pulls
 	Agents map[string]AgentConfig
 	// Roles names the agent of each role.
 	Roles map[amp.Role]string

@@ -250,6 +250,7 @@ func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
 		fmt.Sprintf("Approval-Seq: %d", approvalSeq(t)), fmt.Sprintf("Verdict-Seq: %d", verdictSeq(t)),
 		fmt.Sprintf("Journal-Head: %d %s", head.Seq, head.Hash), "Delivered-By: " + w.Command.By,
 	}}
+	draft := draftOf(t, &w.Command, head)
 	c.start(ctx, job{key: "do/" + w.Command.ID}, t, func(ctx context.Context) outcome {
 		var ck amp.Check
 		var err error
@@ -257,6 +258,9 @@ func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
 			ck, err = c.cfg.Git.Deliver(ctx, ws, d)
 			if c.passer() != nil {
 				ck.Text += "; in the clone of " + c.cfg.Owner
+			}
+			if err == nil && w.Command.Args.Pull && !ck.Blocked() {
+				err = c.openPull(ctx, ws, draft, &ck)
 			}
 		} else {
 			ck, err = c.cfg.Git.Rollback(ctx, ws, w.Command.Args.Checkpoint)

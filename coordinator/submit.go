@@ -351,6 +351,13 @@ func (c *Coordinator) judgeContent(t *amp.Task, cmd *amp.Command) *amp.Problem {
 		if id := cmd.Args.Escalation; id != "" && !slices.ContainsFunc(t.Escalations, func(e amp.EscalationState) bool { return e.MsgID == id }) {
 			return missing("args.escalation", "that escalation is not one of the task")
 		}
+	case amp.Deliver:
+		if cmd.Args.Pull && c.cfg.Pulls == nil {
+			return missing("args.pull", "no token for GitHub is configured: add [github] to the configuration")
+		}
+		if cmd.Args.Pull && cmd.Args.Merge {
+			return missing("args.pull", "a delivery is merged here, or by a pull request")
+		}
 	case amp.Rollback:
 		if cmd.Args.Checkpoint < 0 || cmd.Args.Checkpoint > t.Checkpoint {
 			return missing("args.checkpoint", fmt.Sprintf("there are checkpoints 1 to %d", t.Checkpoint))

@@ -152,6 +152,8 @@ type call struct {
 	max int64
 	// net is set for commands that speak to a remote: only they get what leads there and who speaks for the person.
 	net bool
+	// env is added to the environment.
+	env []string
 	// to takes the output instead of the result; when it fails, the command ends.
 	to io.Writer
 }
@@ -249,6 +251,7 @@ func (g *Git) callEnv(c call) []string {
 	if c.net {
 		env = append(append(env, g.netEnv...), netFixed...)
 	}
+	env = append(env, c.env...)
 	if !c.write {
 		env = append(env, "GIT_OPTIONAL_LOCKS=0")
 	}

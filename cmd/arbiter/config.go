@@ -45,6 +45,7 @@ type config struct {
 	Observe observeConfig `toml:"observe"`
 	Events  eventsConfig  `toml:"events"`
 	Hooks   hooksConfig   `toml:"hooks"`
+	GitHub  githubConfig  `toml:"github"`
 }
 
 // agentConfig is one agent.
@@ -315,6 +316,7 @@ func (c *config) validate() error {
 	c.Mirror.validate(c.Agents, bad)
 	c.Listen.validate(bad)
 	c.Hooks.validate(c.Listen, c.Agents, bad)
+	c.GitHub.validate(c.Agents, bad)
 	c.validateBus(bad)
 	c.Worker.validate(bad)
 	c.Store.validate(bad)

@@ -37,6 +37,7 @@ func (c *config) outsideSecrets(configDir string) (all []hookFrom) {
 		}
 	}
 	add("the webhooks of GitHub", c.Hooks.github())
+	add("pull requests on GitHub", c.GitHub.source())
 	for i := range c.Hooks.CI {
 		add("the CI system "+c.Hooks.CI[i].Name, c.Hooks.CI[i].source())
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 func newDeliver(a *app) *cobra.Command {
-	d, merge := &decision{}, false
+	d, merge, pull := &decision{}, false, false
 	c := &cobra.Command{
-		Use: "deliver TASK [--merge]", Short: "Deliver the reviewed commit of an approved task: ready to be pushed, or merged into its base branch",
+		Use: "deliver TASK [--merge|--pr]", Short: "Deliver the reviewed commit of an approved task: ready to be pushed, merged into its base branch, or as a pull request",
 		Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
 			k, t, err := a.open(c.Context(), args[0], amp.Deliver)
@@ -22,14 +22,19 @@ func newDeliver(a *app) *cobra.Command {
 			if merge {
 				question = fmt.Sprintf("Deliver %s (%s): merge %s of %s into %s?", t.ID, t.Title, short(t.Commit), t.Plan.Branch, t.Plan.BaseBranch)
 			}
+			if pull {
+				question = fmt.Sprintf("Deliver %s (%s): push %s as %s to GitHub, and open a pull request into %s?", t.ID, t.Title, short(t.Commit), t.Plan.Branch, t.Plan.BaseBranch)
+			}
 			if err := a.confirm(c, d, question); err != nil {
 				return err
 			}
-			return k.submit(c.Context(), t, amp.Deliver, d, amp.Args{Merge: merge})
+			return k.submit(c.Context(), t, amp.Deliver, d, amp.Args{Merge: merge, Pull: pull})
 		}),
 	}
 	d.flags(c)
 	d.asks(c)
 	c.Flags().BoolVar(&merge, "merge", false, "merge into the base branch")
+	c.Flags().BoolVar(&pull, "pr", false, "push the branch to GitHub and open a pull request; docs/hooks.md says what comes back of it")
+	c.MarkFlagsMutuallyExclusive("merge", "pr")
 	return c
 }

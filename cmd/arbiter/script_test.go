@@ -73,6 +73,8 @@ func scripts(dir string) testscript.Params {
 			"hook":    hook,
 			"hooked":  hooked,
 			"knock":   knock,
+			"github":  startForge,
+			"happen":  happen,
 			"frames":  frames,
 			"hub":     hub,
 			"schema":  schema,
@@ -87,7 +89,7 @@ const longHome = "a-data-directory/whose-path-is-longer-than/what-a-unix-socket/
 // setup gives a script a data directory and a configuration of its own, and ends the coordinator that it leaves behind.
 func setup(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, "home")
-	e.Values["hook"] = &hookServer{}
+	e.Values["hook"], e.Values["forge"] = &hookServer{}, &forgeServer{}
 	audit, err := filepath.Abs("../../docs/check_journal.py")
 	if err != nil {
 		return err

@@ -64,8 +64,16 @@ func assemble(
 			roles[role] = name
 		}
 	}
+	var requests coordinator.Pulls
+	client, err := c.GitHub.client(configDir, logger)
+	if err != nil {
+		return nil, err
+	}
+	if client != nil {
+		requests = &pulls{git: git, client: client, config: c.GitHub}
+	}
 	return coordinator.New(ctx, coordinator.Config{
-		Log: log, Git: &repoGuard{Git: git}, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
+		Log: log, Git: &repoGuard{Git: git}, Pulls: requests, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
 		Attempts: c.Policy.Attempts, Policy: c.Policy.policy(),
 		DayBudget: amp.Budget{Tokens: c.Budget.Day.Tokens, CostUSD: c.Budget.Day.Cost}, Prices: prices(c.Prices),
 		Permissions: permissionRules(c.Permissions), AskTimeout: time.Duration(c.Policy.AskTimeout), GrantFor: time.Duration(c.Policy.Grant),

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"arbiter/amp"
+	"arbiter/forge"
 	"arbiter/ssot"
 )
 
@@ -234,7 +235,7 @@ func (x *comparison) tasks(ctx context.Context) error {
 	}
 	if stale > 0 {
 		x.note("%d files of tasks are other than this version of Arbiter (%s) writes them; version %.40s wrote them last",
-			stale, x.checks.Version, plain(errors.New(x.head.Version)))
+			stale, x.checks.Version, forge.Plain(errors.New(x.head.Version)))
 	}
 	return nil
 }

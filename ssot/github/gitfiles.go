@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"arbiter/forge"
 )
 
 // gitRead runs git on a repository that others made: it reads objects, takes no configuration that could start a program or fetch, and
@@ -61,7 +63,7 @@ func (g gitRead) run(ctx context.Context, args ...string) (string, error) {
 		err = errors.Join(fmt.Errorf("git %s prints more than %d bytes", args[0], maxListing), cmd.Process.Kill())
 	}
 	if ended := cmd.Wait(); err == nil && ended != nil {
-		err = fmt.Errorf("git %s: %s", args[0], plain(errors.New(firstOf(stderr.String(), ended.Error()))))
+		err = fmt.Errorf("git %s: %s", args[0], forge.Plain(errors.New(firstOf(stderr.String(), ended.Error()))))
 	}
 	return string(text), err
 }

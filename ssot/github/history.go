@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"arbiter/amp"
+	"arbiter/forge"
 )
 
 // pastHead is what a commit of the history says the head was.
@@ -190,7 +191,7 @@ func (x *comparison) rewritten(ctx context.Context, p *past) error {
 		if len(fields) < 2 || p.anew[commit] {
 			continue
 		}
-		d := &Difference{Seq: seqOf(fields[1]), What: fmt.Sprintf("%.200s was changed or removed after it was written", plain(errors.New(fields[1]))), Where: "commit " + commit}
+		d := &Difference{Seq: seqOf(fields[1]), What: fmt.Sprintf("%.200s was changed or removed after it was written", forge.Plain(errors.New(fields[1]))), Where: "commit " + commit}
 		if err := x.found(p, commit, d); err != nil {
 			return err
 		}

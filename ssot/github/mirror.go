@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"arbiter/amp"
+	"arbiter/forge"
 	"arbiter/ssot"
 )
 
@@ -130,7 +131,7 @@ func (m *Mirror) State() amp.MirrorState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.state
-	s.Requests, s.Left = m.remote.http.count()
+	s.Requests, s.Left = m.remote.http.Count()
 	return s
 }
 
@@ -156,7 +157,7 @@ func (m *Mirror) Run(ctx context.Context) {
 		if err := m.round(ctx); err != nil && ctx.Err() == nil {
 			wait = m.trouble(err)
 		}
-		if sleep(ctx, wait) != nil {
+		if forge.Sleep(ctx, wait) != nil {
 			return
 		}
 	}
@@ -174,7 +175,7 @@ func (m *Mirror) Push(ctx context.Context) error {
 		if elsewhere := errors.Is(err, ErrElsewhere); m.judge(err).person || elsewhere && time.Since(begun) > elsewherePatience {
 			return err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := forge.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

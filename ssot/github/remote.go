@@ -12,13 +12,12 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"arbiter/forge"
 )
 
 // PublicAPI is where GitHub itself answers.
 const PublicAPI = "https://api.github.com/"
-
-// patience is how long one request may take.
-const patience = 2 * time.Minute
 
 var (
 	// errNoBranch says that the branch is not there, errEmpty that the repository has no commit at all.
@@ -29,7 +28,7 @@ var (
 // remote is one branch of a repository.
 type remote struct {
 	client              *gh.Client
-	http                *transport
+	http                *forge.Transport
 	owner, name, branch string
 }
 
@@ -54,7 +53,7 @@ func newRemote(c *Config) (*remote, error) {
 	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q is no repository, as owner/name", c.Repo)
 	}
-	t := &transport{base: c.Transport, host: base.Host, gap: c.Gap}
+	t := &forge.Transport{Base: c.Transport, Host: base.Host, Gap: c.Gap}
 	r := &remote{http: t, owner: owner, name: name, branch: c.Branch}
 	r.client = gh.NewClient(&http.Client{Transport: t})
 	r.client.BaseURL, r.client.UserAgent = base, "arbiter-mirror"

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"arbiter/amp"
+	"arbiter/forge"
 )
 
 // ErrElsewhere says that another process writes to the mirror at this moment.
@@ -21,8 +20,6 @@ const (
 	firstWait = 2 * time.Second
 	// maxWait bounds the time until an outage is tried again.
 	maxWait = 10 * time.Minute
-	// limitWait is the least after a secondary limit that names no time, as GitHub asks for.
-	limitWait = time.Minute
 )
 
 // errStale says that the branch stands where it stood before the last commit, which a service of many machines may show for a moment.
@@ -45,15 +42,8 @@ func (m *Mirror) judge(err error) verdict {
 			next: "Look at it with arbiter journal verify --against " + m.cfg.Repo + ". If the journal here is right, write the mirror anew: arbiter mirror push --rebuild",
 		}
 	}
-	if x, ok := errors.AsType[*gh.RateLimitError](err); ok {
-		return verdict{what: "the rate limit of GitHub is used up", wait: max(time.Second, time.Until(x.Rate.Reset.Time)), next: "It goes on by itself."}
-	}
-	if x, ok := errors.AsType[*gh.AbuseRateLimitError](err); ok {
-		v := verdict{what: "GitHub asks for a pause", wait: limitWait, next: "It goes on by itself."}
-		if x.RetryAfter != nil {
-			v.wait = max(time.Second, *x.RetryAfter)
-		}
-		return v
+	if what, wait := forge.Pause(err); wait > 0 {
+		return verdict{what: what, wait: wait, next: "It goes on by itself."}
 	}
 	if x, ok := errors.AsType[*tokenError](err); ok {
 		return verdict{what: x.Error(), next: "Mend where [mirror] says the token is; it is read again by itself.", person: true}
@@ -66,25 +56,19 @@ func (m *Mirror) judge(err error) verdict {
 	}
 	x, ok := errors.AsType[*gh.ErrorResponse](err)
 	if !ok || x.Response == nil {
-		return verdict{what: "GitHub cannot be reached: " + plain(err), next: "It goes on by itself."}
+		return verdict{what: "GitHub cannot be reached: " + forge.Plain(err), next: "It goes on by itself."}
 	}
 	return m.judgeAnswer(x)
 }
 
 func (m *Mirror) judgeAnswer(x *gh.ErrorResponse) verdict {
-	said := fmt.Sprintf("GitHub answered %d %.200s", x.Response.StatusCode, plain(errors.New(x.Message)))
+	said := fmt.Sprintf("GitHub answered %d %.200s", x.Response.StatusCode, forge.Plain(errors.New(x.Message)))
 	switch code := x.Response.StatusCode; {
 	case code == http.StatusUnauthorized:
 		return verdict{
 			what: "GitHub does not accept the token", person: true,
 			next: "Put a valid token where [mirror] says it is; it is read again by itself.",
 		}
-	case code == http.StatusTooManyRequests, code == http.StatusForbidden && x.Response.Header.Get("Retry-After") != "":
-		v := verdict{what: "GitHub asks for a pause", wait: limitWait, next: "It goes on by itself."}
-		if s, err := strconv.Atoi(x.Response.Header.Get("Retry-After")); err == nil && s >= 0 && s <= 1<<20 {
-			v.wait = max(time.Second, time.Duration(s)*time.Second)
-		}
-		return v
 	case code == http.StatusForbidden:
 		return verdict{
 			what: said, person: true,
@@ -101,15 +85,6 @@ func (m *Mirror) judgeAnswer(x *gh.ErrorResponse) verdict {
 		return verdict{what: said, next: "It goes on by itself."}
 	}
 	return verdict{what: said, next: "Look at [mirror] in the configuration.", person: true}
-}
-
-// plain is an error on one line, for a person.
-func plain(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > 300 {
-		text = text[:300] + "…"
-	}
-	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // trouble says what is wrong and returns how long to wait: what the service asks for, or longer with each try, and never all at once.
@@ -157,6 +132,6 @@ func (m *Mirror) renew(ctx context.Context) (other bool, err error) {
 		m.cfg.Logger.Info("the mirror goes on with another token")
 	}
 	m.token = token
-	m.remote.http.setToken(token)
+	m.remote.http.SetToken(token)
 	return other, nil
 }

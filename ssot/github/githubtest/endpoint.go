@@ -34,6 +34,7 @@ func (s *Server) routes() {
 		s.mux.HandleFunc(pattern, s.found(f))
 	}
 	s.mux.HandleFunc("GET /{owner}/{file}/{path...}", s.plain)
+	s.forgeRoutes()
 }
 
 // found looks the repository up.
@@ -355,19 +356,30 @@ func (r *Repository) putContents(w http.ResponseWriter, q *http.Request) error {
 	return answer(w, q, http.StatusCreated, object{"commit": object{"sha": sha}})
 }
 
-// plain serves a repository's files, which is all that git needs for a clone over HTTP.
-func (s *Server) plain(w http.ResponseWriter, r *http.Request) {
+// cloned is the repository that git asks for, nil when there is none.
+func (s *Server) cloned(r *http.Request) *Repository {
 	name, ok := strings.CutSuffix(r.PathValue("file"), ".git")
 	s.mu.Lock()
-	repo := s.repos[r.PathValue("owner")+"/"+name]
-	s.mu.Unlock()
-	path := r.PathValue("path")
-	if repo == nil || !ok || !filepath.IsLocal(filepath.FromSlash(path)) {
+	defer s.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	return s.repos[r.PathValue("owner")+"/"+name]
+}
+
+// plain serves a repository's files, which is all that git needs for a clone over HTTP.
+func (s *Server) plain(w http.ResponseWriter, r *http.Request) {
+	repo, path := s.cloned(r), r.PathValue("path")
+	if repo == nil || !filepath.IsLocal(filepath.FromSlash(path)) {
 		http.NotFound(w, r)
 		return
 	}
 	repo.mu.Lock()
 	defer repo.mu.Unlock()
+	if path == "info/refs" && r.URL.Query().Get("service") == "git-receive-pack" {
+		repo.advertise(w, r)
+		return
+	}
 	if path == "info/refs" {
 		heads := filepath.Join(repo.Dir, "refs", "heads")
 		_ = filepath.WalkDir(heads, func(file string, d fs.DirEntry, err error) error {

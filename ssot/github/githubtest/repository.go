@@ -22,6 +22,7 @@ type Repository struct {
 
 	mu      sync.Mutex
 	objects objects
+	forge   forgeState
 }
 
 func newRepository(dir, owner, name string) (*Repository, error) {

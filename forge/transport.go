@@ -1,7 +1,8 @@
-package github
+package forge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -13,17 +14,21 @@ import (
 const (
 	// maxAnswer bounds one answer of the service.
 	maxAnswer = 64 << 20
-	// maxKept bounds an answer that is kept for a conditional request, maxTags how many are.
+	// maxKept bounds an answer that is kept for a conditional request, maxTags how many are by default.
 	maxKept = 64 << 10
 	maxTags = 16
+	// patience is how long one request may take.
+	patience = 2 * time.Minute
 )
 
-// transport gives each request the token, asks conditionally for what it has seen before, keeps writes apart, and bounds what comes back.
-type transport struct {
-	base http.RoundTripper
-	// host is the only one that gets the token: an answer may redirect anywhere.
-	host string
-	gap  time.Duration
+// Transport gives each request the token, asks conditionally for what it has seen before, keeps writes apart, and bounds what comes back.
+type Transport struct {
+	Base http.RoundTripper
+	// Host is the only one that gets the token: an answer may redirect anywhere.
+	Host string
+	// Gap is the least time between two writes, Tags how many answers are kept for conditional requests (16).
+	Gap  time.Duration
+	Tags int
 
 	mu       sync.Mutex
 	token    string
@@ -39,20 +44,22 @@ type kept struct {
 	body []byte
 }
 
-func (t *transport) setToken(token string) {
+// SetToken sets the token of the requests from now on.
+func (t *Transport) SetToken(token string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.token = token
 }
 
-func (t *transport) count() (requests, left int) {
+// Count is how many requests were sent, and how many more the service takes in this hour as far as it said so.
+func (t *Transport) Count() (requests, left int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.requests, t.left
 }
 
 // RoundTrip sends one request, and gives it its time.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	resp, err := t.send(r.Clone(ctx))
 	if err != nil {
@@ -63,14 +70,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (t *transport) send(r *http.Request) (*http.Response, error) {
+func (t *Transport) send(r *http.Request) (*http.Response, error) {
 	key := r.URL.String()
 	t.mu.Lock()
-	if t.token != "" && r.URL.Host == t.host {
+	if t.token != "" && r.URL.Host == t.Host {
 		r.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	known := t.tags[key]
-	due := t.wrote.Add(t.gap)
+	due := t.wrote.Add(t.Gap)
 	t.requests++
 	t.mu.Unlock()
 	read := r.Method == http.MethodGet
@@ -78,11 +85,11 @@ func (t *transport) send(r *http.Request) (*http.Response, error) {
 		r.Header.Set("If-None-Match", known.tag)
 	}
 	if !read {
-		if err := sleep(r.Context(), time.Until(due)); err != nil {
+		if err := Sleep(r.Context(), time.Until(due)); err != nil {
 			return nil, err
 		}
 	}
-	resp, err := t.base.RoundTrip(r)
+	resp, err := t.Base.RoundTrip(r)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !read {
@@ -102,7 +109,7 @@ func (t *transport) send(r *http.Request) (*http.Response, error) {
 }
 
 // conditional answers from what was kept when nothing changed, and keeps small answers.
-func (t *transport) conditional(key string, known kept, resp *http.Response) (*http.Response, error) {
+func (t *Transport) conditional(key string, known kept, resp *http.Response) (*http.Response, error) {
 	if resp.StatusCode == http.StatusNotModified && known.tag != "" {
 		resp.Body.Close()
 		resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
@@ -123,7 +130,7 @@ func (t *transport) conditional(key string, known kept, resp *http.Response) (*h
 		return resp, nil
 	}
 	resp.Body.Close()
-	if len(t.tags) >= maxTags || t.tags == nil {
+	if len(t.tags) >= cmp.Or(t.Tags, maxTags) || t.tags == nil {
 		t.tags = map[string]kept{}
 	}
 	t.tags[key] = kept{tag: tag, body: start}
@@ -148,8 +155,8 @@ func (c closer) Close() error {
 	return c.Closer.Close()
 }
 
-// sleep waits, or ends with the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or ends with the context's error.
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
