@@ -21,6 +21,7 @@ type outside struct {
 	coord   *coordinator.Coordinator
 	bus     *busHub
 	hooks   *hooksDoor
+	polls   *poller
 }
 
 func newOutside(home string, logger *slog.Logger) *outside {
@@ -37,6 +38,9 @@ func (o *outside) join(ctx context.Context, home string, c *config, configDir st
 		return err
 	}
 	if o.hooks, err = newHooksDoor(c, configDir, coord, o.metrics.hook, o.logger); err != nil {
+		return err
+	}
+	if o.polls, err = newPoller(c, configDir, coord, o.logger); err != nil {
 		return err
 	}
 	if o.tracer, err = newTracer(ctx, home, c.Observe.OTLP, head.Seq, log.Read, o.logger); err != nil {
@@ -59,6 +63,9 @@ func (o *outside) join(ctx context.Context, home string, c *config, configDir st
 func (o *outside) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { o.events.outbox.Run(ctx) })
+	if o.polls != nil {
+		wg.Go(func() { o.polls.run(ctx) })
+	}
 	if o.tracer != nil {
 		wg.Go(func() { o.tracer.run(ctx, events.FollowFunc(follower(o.coord))) })
 	}
