@@ -56,7 +56,30 @@ func (p *taskPage) facts(t *amp.Task, w int) *ui.Block {
 	if t.Plan != nil {
 		b.Field(9, "spent", p.e.spent(t))
 	}
+	outside(b, t)
 	return b
+}
+
+// outside is what other systems say of the task: its pull request, the checks that ran elsewhere, and how many remarks there are.
+func outside(b *ui.Block, t *amp.Task) {
+	if missing := t.Missing(); len(missing) > 0 {
+		b.Field(9, "awaits", ui.Safe(strings.Join(missing, ", "))+" to pass elsewhere")
+	}
+	o := t.Outside
+	if o == nil {
+		return
+	}
+	if o.Pull != nil {
+		b.Field(9, "pull", ui.Safe(o.Pull.Text()))
+	}
+	for i := range o.CI {
+		if x := &o.CI[i]; x.Commit == t.Commit {
+			b.Field(9, "ci", ui.Safe(x.Text()))
+		}
+	}
+	if o.Remarks > 0 {
+		b.Field(9, "remarks", fmt.Sprintf("%d from outside, the last is entry %d", o.Remarks, o.LastRemark))
+	}
 }
 
 // drawnFacts are the facts that stay as they were drawn until an entry of the task comes.
