@@ -34,3 +34,15 @@ type Arrived struct {
 	// Raw is the event byte for byte.
 	Raw string `json:"raw"`
 }
+
+// DutyReached says how far something came that one coordinator does for all.
+const DutyReached AccessEvent = "duty_reached"
+
+// Reached is the body of a bus entry that notes how far a duty came, so that another coordinator does not begin it far behind.
+type Reached struct {
+	Event AccessEvent `json:"event"`
+	// Duty is its name, Seq the last entry that is done, and N how much of the next one.
+	Duty string `json:"duty"`
+	Seq  uint64 `json:"seq"`
+	N    int    `json:"n,omitzero"`
+}

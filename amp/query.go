@@ -149,8 +149,10 @@ type TeamState struct {
 type TeamMember struct {
 	Owner string `json:"owner"`
 	// Tasks is how many it acts on. Until is when it is no longer taken to be there, by the store's clock, unless it shows itself.
-	Tasks int       `json:"tasks"`
-	Until time.Time `json:"until"`
+	Tasks int `json:"tasks"`
+	// Duties are what it does for the whole team.
+	Duties []string  `json:"duties,omitzero"`
+	Until  time.Time `json:"until"`
 }
 
 // TeamTask is a task and whose it is.

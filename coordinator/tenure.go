@@ -363,14 +363,14 @@ func (m *team) state() *amp.TeamState {
 	s := &amp.TeamState{Owner: m.owner, OffsetMS: m.offset.Milliseconds(), Members: []amp.TeamMember{}, Owned: []amp.TeamTask{}}
 	count := map[string]int{}
 	for _, l := range m.seen {
-		if _, is := strings.CutPrefix(string(l.Task), presence); !is {
+		if !strings.HasPrefix(string(l.Task), presence) && !strings.HasPrefix(string(l.Task), dutyMark) {
 			count[l.Owner]++
 			s.Owned = append(s.Owned, amp.TeamTask{TaskID: l.Task, Owner: l.Owner, Epoch: l.Epoch, Until: l.Until})
 		}
 	}
 	for _, l := range m.seen {
 		if name, is := strings.CutPrefix(string(l.Task), presence); is {
-			s.Members = append(s.Members, amp.TeamMember{Owner: name, Tasks: count[name], Until: l.Until})
+			s.Members = append(s.Members, amp.TeamMember{Owner: name, Tasks: count[name], Duties: m.duties(name), Until: l.Until})
 		}
 	}
 	for id, a := range m.absent {

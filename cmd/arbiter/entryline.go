@@ -46,6 +46,9 @@ func entryLine(e *amp.Entry) string {
 		if b, err := amp.DecodeBody[amp.Access](e); err == nil && b.Token != "" {
 			return fmt.Sprintf("%s %s: %s as %s%s", b.Event, b.Token, b.Name, b.Role, until(b.Expires))
 		}
+		if r, err := amp.DecodeBody[amp.Reached](e); err == nil && r.Event == amp.DutyReached {
+			return fmt.Sprintf("%s is done up to entry %d", r.Duty, r.Seq)
+		}
 		return bodyLine(e, busLine)
 	case amp.KindOutside:
 		return bodyLine(e, (*amp.Outside).Line)

@@ -51,6 +51,18 @@ func newEventsDoor(home string, c *config, configDir string, coord *coordinator.
 	if d.outbox, err = events.NewOutbox(home, d.publisher, hooks, http.DefaultTransport, head, logger); err != nil {
 		return nil, err
 	}
+	if c.Store.URL != "" {
+		d.outbox.Share(events.Shared{
+			Duty: coord.Duty,
+			Note: func(ctx context.Context, name string, at events.Position) error {
+				return coord.NoteReached(ctx, amp.Reached{Duty: name, Seq: at.Seq, N: at.N})
+			},
+			Noted: func(ctx context.Context, name string) (events.Position, error) {
+				r, err := coord.Reached(ctx, name)
+				return events.Position{Seq: r.Seq, N: r.N}, err
+			},
+		})
+	}
 	host, _ := os.Hostname() // a name that is not known is empty
 	d.started = d.own("system.service_started", map[string]any{"service_id": "arbiter", "version": version(), "environment": "local", "hostname": host})
 	return d, nil

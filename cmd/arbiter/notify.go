@@ -2,9 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,17 +29,54 @@ func (s ownSession) Follow(ctx context.Context, after uint64, batch func([]amp.E
 	return follower(s.Coordinator)(ctx, after, batch)
 }
 
-// notifier tells people what waits, until ctx ends; without a configuration there is none.
-func (c *config) notifier(home, configDir string, coord *coordinator.Coordinator, logger *slog.Logger) func(context.Context) {
+// notify tells people what waits, until ctx ends; without a configuration there is nobody to tell. Of a team one coordinator alone tells
+// those in chats and behind webhooks, by the names that these have; a desktop is told by the coordinator of its machine.
+func (c *config) notify(ctx context.Context, home, configDir string, coord *coordinator.Coordinator, logger *slog.Logger) error {
 	if !c.Notify.configured() {
-		return func(context.Context) {}
+		return nil
 	}
 	cfg := c.Notify.config(configDir)
 	cfg.Home, cfg.Session, cfg.Logger = home, ownSession{coord}, logger
 	if c.Notify.Desktop && cfg.Desktop == nil {
 		logger.Warn("there is no program for notifications on this desktop; arbiter doctor says which is missing")
 	}
-	return notify.New(cfg).Run
+	duty := notifyDuty(&cfg)
+	if c.Store.URL == "" || duty == "" {
+		notify.New(cfg).Run(ctx)
+		return nil
+	}
+	desk := cfg
+	desk.Telegram, desk.Webhooks, desk.Home = nil, nil, filepath.Join(home, "desktop")
+	cfg.Desktop = nil
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if desk.Desktop != nil {
+		if err := os.MkdirAll(desk.Home, 0o700); err != nil {
+			return fmt.Errorf("create the folder of notifications: %w", err)
+		}
+		wg.Go(func() { notify.New(desk).Run(ctx) })
+	}
+	coord.Duty(ctx, duty, notify.New(cfg).Run)
+	return nil
+}
+
+// notifyDuty names who is told, so that coordinators that tell others do not wait for each other; "" when there are neither chats nor webhooks.
+func notifyDuty(cfg *notify.Config) string {
+	var who []string
+	if cfg.Telegram != nil {
+		for _, chat := range cfg.Telegram.Chats {
+			who = append(who, strconv.FormatInt(chat, 10))
+		}
+	}
+	for _, w := range cfg.Webhooks {
+		who = append(who, w.Name)
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	slices.Sort(who)
+	sum := sha256.Sum256([]byte(strings.Join(who, "\n")))
+	return "notify-" + hex.EncodeToString(sum[:3])
 }
 
 func newNotify(a *app) *cobra.Command {

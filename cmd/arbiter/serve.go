@@ -106,7 +106,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	})
 	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { cfg.notifier(home, filepath.Dir(file), coord, logger)(ctx); return nil })
+	g.Go(func() error { return cfg.notify(ctx, home, filepath.Dir(file), coord, logger) })
 	g.Go(func() error { return coord.Run(ctx) })
 	g.Go(func() error { out.run(ctx); return nil })
 	g.Go(func() error { return api.Serve(ctx, l) })
@@ -122,7 +122,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	}
 	if mirror != nil {
 		out.metrics.state.follow("github", mirrorPosition(mirror.State))
-		g.Go(func() error { mirror.Run(ctx); return nil })
+		g.Go(func() error { coord.Duty(ctx, "mirror", mirror.Run); return nil })
 	}
 	err = g.Wait()
 	logger.Info("the coordinator ended")

@@ -24,6 +24,9 @@ func addTeam(t *table, s *amp.TeamState, b map[amp.TaskID]string, now time.Time)
 		if ids := ownedBy(s.Owned, m.Owner); len(ids) > 0 {
 			what += ": " + strings.Join(ids, ", ")
 		}
+		if len(m.Duties) > 0 {
+			what += "; does for all: " + strings.Join(m.Duties, ", ")
+		}
 		t.add("team", what)
 	}
 	for _, gone := range gone(s) {

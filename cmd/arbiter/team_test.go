@@ -87,9 +87,9 @@ func runTeam(t *testing.T, clones bool) {
 
 // teamRun is a team of three coordinators, each a process with a data directory of its own.
 type teamRun struct {
-	t       *testing.T
-	db      *pgtest.Server
-	schema  string
+	t      *testing.T
+	db     *pgtest.Server
+	schema string
 	// bare is the remote through which tasks pass between clones, "" when all share one repository and a folder of worktrees.
 	bare    string
 	members []*teamMember

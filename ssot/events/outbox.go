@@ -80,7 +80,24 @@ type Outbox struct {
 	client    http.RoundTripper
 	logger    *slog.Logger
 	sinks     []*sink
+	share     *Shared
 }
+
+// Shared joins the outboxes of several processes on one journal, of which one at a time delivers to each receiver.
+type Shared struct {
+	// Duty runs work until ctx ends, at one of them at a time for each name. The context of work ends when it is another one's turn.
+	Duty func(ctx context.Context, name string, work func(ctx context.Context))
+	// Note tells the others how far the one on duty came, and Noted what was told last, a zero Position for nothing.
+	Note  func(ctx context.Context, name string, at Position) error
+	Noted func(ctx context.Context, name string) (Position, error)
+}
+
+// noteEvery is how many entries the one on duty delivers before it tells the others how far it came.
+const noteEvery = 250
+
+// Share makes this outbox one of several. A receiver gets what was delivered since the last note once more, with the same ids, when another
+// one takes over. It comes before Run.
+func (o *Outbox) Share(s Shared) { o.share = &s }
 
 type sink struct {
 	Webhook
@@ -88,6 +105,7 @@ type sink struct {
 	state SinkState
 	dead  []DeadLetter
 	saved uint64 // the seq in its file
+	noted uint64 // the seq that the others know of
 }
 
 // NewOutbox returns the outbox of a data directory. A receiver that is new begins at from, the journal's present end. A file that is not
@@ -152,7 +170,7 @@ func writeFile(path string, v any) error {
 func (o *Outbox) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, s := range o.sinks {
-		wg.Go(func() {
+		run := func(ctx context.Context) {
 			for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 				err := o.publisher.Subscribe(ctx, s.position(), s.Types, func(all []Delivery, seen Position) error { return o.take(ctx, s, all, seen) })
 				if ctx.Err() != nil || err == nil {
@@ -163,9 +181,40 @@ func (o *Outbox) Run(ctx context.Context) {
 					return
 				}
 			}
-		})
+		}
+		if o.share == nil {
+			wg.Go(func() { run(ctx) })
+		} else {
+			wg.Go(func() { o.share.Duty(ctx, duty(s), func(ctx context.Context) { o.relieve(ctx, s); run(ctx) }) })
+		}
 	}
 	wg.Wait()
+}
+
+// duty is the name under which one process at a time delivers to a receiver.
+func duty(s *sink) string { return "events/" + s.Name }
+
+// relieve goes on where the one that was on duty before said that it had come.
+func (o *Outbox) relieve(ctx context.Context, s *sink) {
+	at, err := o.share.Noted(ctx, duty(s))
+	s.noted = max(at.Seq, s.position().Seq)
+	if err == nil && at.Seq > s.position().Seq {
+		err = o.advance(ctx, s, at, 0)
+	}
+	if err != nil && ctx.Err() == nil {
+		o.logger.Warn("how far the one before came is not known; its events are delivered once more", "sink", s.Name, "err", err)
+	}
+}
+
+// tell notes for the others how far this one came, now and then.
+func (o *Outbox) tell(ctx context.Context, s *sink, at Position) {
+	if o.share == nil || at.Seq < s.noted+noteEvery {
+		return
+	}
+	s.noted = at.Seq
+	if err := o.share.Note(ctx, duty(s), at); err != nil && ctx.Err() == nil {
+		o.logger.Warn("how far this one came is not told", "sink", s.Name, "err", err)
+	}
 }
 
 func (s *sink) position() Position {
@@ -181,7 +230,7 @@ func (o *Outbox) take(ctx context.Context, s *sink, all []Delivery, seen Positio
 		if err := o.deliver(ctx, s, all[:n]); err != nil {
 			return err
 		}
-		if err := o.advance(s, all[n-1].At, n); err != nil {
+		if err := o.advance(ctx, s, all[n-1].At, n); err != nil {
 			return err
 		}
 		all = all[n:]
@@ -193,7 +242,7 @@ func (o *Outbox) take(ctx context.Context, s *sink, all []Delivery, seen Positio
 	if !due {
 		return nil
 	}
-	return o.advance(s, seen, 0)
+	return o.advance(ctx, s, seen, 0)
 }
 
 // fits is how many events the next request carries.
@@ -212,10 +261,11 @@ func (s *sink) fits(all []Delivery) int {
 	return max(n, 1)
 }
 
-func (o *Outbox) advance(s *sink, to Position, delivered int) error {
+func (o *Outbox) advance(ctx context.Context, s *sink, to Position, delivered int) error {
 	if err := writeFile(o.cursor(s), to); err != nil {
 		return err
 	}
+	defer o.tell(ctx, s, to)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Position, s.saved = to, to.Seq

@@ -286,6 +286,54 @@ func TestOutbox_crashes(t *testing.T) {
 	})
 }
 
+// Of two outboxes on one journal the one on duty delivers; the other one goes on from what was noted last: each event arrives, in order, and
+// only what came after the note twice.
+func TestOutbox_shared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, r := newFeed(), newReceiver(taking)
+		var noted Position
+		notes, duties := 0, []string{}
+		first, second := outbox(t, t.TempDir(), f, r, Webhook{}), outbox(t, t.TempDir(), f, r, Webhook{})
+		for _, o := range []*Outbox{first, second} {
+			o.Share(Shared{
+				Duty: func(ctx context.Context, name string, work func(context.Context)) {
+					duties = append(duties, name)
+					work(ctx)
+				},
+				Note:  func(_ context.Context, _ string, at Position) error { noted, notes = at, notes+1; return nil },
+				Noted: func(context.Context, string) (Position, error) { return noted, nil },
+			})
+		}
+		const lives = 100 // of eight entries
+		for n := 1; n <= lives; n++ {
+			life(f, t, n)
+		}
+		run(first, time.Minute)
+		if notes != 8*lives/noteEvery || slices.Compact(duties)[0] != "events/hook" {
+			t.Errorf("%d notes of %v, want one in %d entries", notes, duties, noteEvery)
+		}
+		before := len(r.got)
+		life(f, t, lives+1)
+		run(second, time.Minute)
+		seen := map[string]bool{}
+		var once []string
+		for _, id := range r.got {
+			if !seen[id] {
+				once = append(once, id)
+			}
+			seen[id] = true
+		}
+		if diff := cmp.Diff(wanted(t, f), once); diff != "" {
+			t.Errorf("each once, in order (-want +got):\n%s", diff)
+		}
+		again := len(r.got) - len(once)
+		if again == 0 || again > before*noteEvery/(8*lives)+1 {
+			t.Errorf("%d of %d events came twice, want those after the last note", again, before)
+		}
+	})
+}
+
 func TestOutbox_selects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
