@@ -102,6 +102,11 @@ func (g *Git) Passed(ctx context.Context, path string) (map[amp.TaskID]string, e
 	if err != nil {
 		return nil, err
 	}
+	for _, push := range []bool{true, false} { // before any agent runs
+		if _, err := r.address(ctx, g.remote, push); err != nil {
+			return nil, err
+		}
+	}
 	at := make(map[amp.TaskID]string, len(refs))
 	for ref, commit := range refs {
 		at[amp.TaskID(strings.TrimPrefix(ref, passedPrefix))] = commit

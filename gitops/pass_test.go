@@ -198,8 +198,12 @@ func TestPass_missing(t *testing.T) {
 	}
 	p.pass(next, 1)
 
+	p.sh(p.repo, nil, "git", "remote", "set-url", "origin", p.bare+".other")
+	moved, _ := p.turn(next, "turn-2b", map[string]string{"a.txt": "moved\n"})
+	fails("led elsewhere", "start the coordinator again", p.g.Pass(t.Context(), moved, 1))
+
 	p.sh(p.repo, nil, "git", "remote", "remove", "origin")
-	last, _ := p.turn(next, "turn-3", map[string]string{"a.txt": "3\n"})
+	last, _ := p.turn(moved, "turn-3", map[string]string{"a.txt": "3\n"})
 	fails("no remote", "none that is called origin", p.g.Pass(t.Context(), last, 1))
 }
 
@@ -214,6 +218,11 @@ func TestPass_secret(t *testing.T) {
 		t.Errorf("Pass: %v, want an error without the password", err)
 	}
 	p.sh(p.repo, nil, "git", "remote", "set-url", "origin", "ext::sh -c touch% "+filepath.Join(t.TempDir(), "ran"))
+	g, err := New(Options{Home: p.g.home, Remote: "origin"}) // a later start
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.g = g
 	if err := p.g.Pass(t.Context(), w, 1); err == nil || !strings.Contains(err.Error(), "not allowed") {
 		t.Errorf("Pass: %v, want a transport that is not allowed", err)
 	}

@@ -24,9 +24,10 @@ type repo struct {
 	// write is held while refs or the list of worktrees change.
 	write sync.Mutex
 
-	// mu guards store, which go-git does not protect itself.
-	mu    sync.Mutex
-	store *gogit.Repository
+	// mu guards store, which go-git does not protect itself, and addresses: where remotes led when they were first used.
+	mu        sync.Mutex
+	store     *gogit.Repository
+	addresses map[string]string
 
 	initOnce sync.Once
 	// initBranch is the person's init.defaultBranch, read once.
