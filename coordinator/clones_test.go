@@ -15,6 +15,7 @@ import (
 	"arbiter/amp"
 	"arbiter/gitops"
 	"arbiter/providers"
+	"arbiter/providers/agenttest"
 )
 
 // clones is a crew whose members have clones of their own, of a bare repository that they reach as origin.
@@ -212,6 +213,28 @@ func TestClones_stale(t *testing.T) {
 		}
 		if pins := person(t, k.dirs[at], "for-each-ref", "--format=%(objectname)", "refs/arbiter/recovery/"+string(id)); !strings.Contains(pins, stale) {
 			t.Errorf("the stale commit %s is not pinned: %s", stale, pins)
+		}
+		k.check()
+	})
+}
+
+// A result that is not complete is held as it is: its work becomes part of the branch when a person lets it.
+func TestClones_partial(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		partly := func(_ context.Context, turn providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Accept(turn))
+			err := os.WriteFile(filepath.Join(turn.Dir, "count.sh"), []byte("echo half\n"), 0o644)
+			return agenttest.Final(resultOf(turn, amp.Partial)), err
+		}
+		k := newClones(t, 2, everybody(partly), everybody(judges(amp.Approved)))
+		id := k.approved(0, 1)
+		if got := k.until(id, amp.Held); got.Checked != nil || got.Commit != "" {
+			t.Errorf("a partial result was compared with git before anybody asked: %+v, commit %q", got.Checked, got.Commit)
+		}
+		k.submit(amp.Command{Command: amp.Accept, TaskID: id, Expects: &amp.Expects{Status: amp.Held}, Note: "good enough"})
+		if got := k.until(id, amp.StatusApproved); got.Checked == nil || got.Commit == "" || len(got.Escalations) > 0 {
+			t.Errorf("accepted: %+v, commit %q\n%s", got.Checked, got.Commit, k.story(id))
 		}
 		k.check()
 	})

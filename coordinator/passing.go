@@ -200,7 +200,7 @@ func (c *Coordinator) passFirst(ctx context.Context, lease *tenure, ws amp.Works
 // worktree it does not have. Nil leaves that for later.
 func (c *Coordinator) verifyFirst(ctx context.Context, l *liveTurn, ws amp.Workspace, final json.RawMessage) *amp.Check {
 	r := resultIn(final)
-	if r == nil {
+	if r == nil || r.CompletionStatus != amp.Complete { // what is not complete is held as it is, until a person decides
 		return nil
 	}
 	ck, err := c.cfg.Git.Verify(ctx, ws, l.TurnID, r, "")
@@ -219,7 +219,7 @@ func resultIn(final json.RawMessage) *amp.Result {
 		return r
 	}
 	r := new(amp.Result)
-	if json.Unmarshal(final, r) != nil || r.CompletionStatus == "" {
+	if json.Unmarshal(final, r) != nil {
 		return nil
 	}
 	return r
