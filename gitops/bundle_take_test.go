@@ -116,7 +116,7 @@ func TestTake_refuses(t *testing.T) {
 		"two refs":           {[]byte(head + "\n" + parcel.Tip + " refs/heads/main\n\n" + pack), parcel, `holds the ref "refs/heads/main"`},
 		"no ref":             {append([]byte("# v2 git bundle\n\n"), pack...), parcel, "holds no ref"},
 		"a capability":       {append([]byte("# v3 git bundle\n@filter=blob:none\n"+parcel.Head()+" "+resultRef+"\n\n"), pack...), parcel, "capability"},
-		"another commit":     {good, amp.Parcel{Tip: b.base[:39] + "0"}, "announced was"},
+		"another commit":     {good, amp.Parcel{Tip: strings.Repeat("4", 40)}, "announced was"},
 		"a name as commit":   {good, amp.Parcel{Tip: "main"}, "no commit name"},
 		"an option":          {good, amp.Parcel{Tip: "--all"}, "no commit name"},
 		"unknown base":       {append(header(resultRef, parcel.Head(), strings.Repeat("2", 40)), pack...), parcel, "which is not here"},
