@@ -20,8 +20,9 @@ const PublicAPI = "https://api.github.com/"
 
 const (
 	firstWait = 2 * time.Second
-	// maxWait bounds the time until an outage is tried again, Patience how long a pull request is tried at all.
-	maxWait  = time.Minute
+	// maxWait bounds the time until an outage is tried again.
+	maxWait = time.Minute
+	// Patience is how long a pull request is tried at all.
 	Patience = 10 * time.Minute
 )
 
