@@ -168,8 +168,9 @@ func (a *simAgent) final(turn *providers.Turn) any {
 		return s.result(*turn)
 	case amp.Reviewer:
 		return s.verdict()
+	default:
+		panic("a turn of the " + string(a.role))
 	}
-	panic("a turn of the " + string(a.role))
 }
 
 // plan is a plan for a task.

@@ -39,7 +39,8 @@ func (s *sim) spawn(n *simNode, name string, body func()) *fiber {
 	f.next, f.stop = iter.Pull(func(yield func(struct{}) bool) {
 		f.yield = yield
 		defer func() {
-			if gone := recover(); gone != nil && gone != error(errGone) {
+			gone := recover()
+			if err, is := gone.(error); gone != nil && !(is && errors.Is(err, errGone)) {
 				panic(gone)
 			}
 		}()
@@ -85,7 +86,7 @@ func (f *fiber) end() {
 // block gives the turn back until the world resumes it.
 func (f *fiber) block() {
 	if !f.yield(struct{}{}) {
-		panic(error(errGone))
+		panic(errGone)
 	}
 }
 

@@ -165,6 +165,7 @@ func (j *simJudge) moved(e *amp.Entry, was taskBefore, t *amp.Task) {
 		}
 	case amp.TurnRedelivered:
 		s.counts["redeliveries"]++
+	case amp.TurnProgress:
 	}
 }
 
@@ -184,6 +185,7 @@ func (j *simJudge) acks(e *amp.Entry, was taskBefore, t *amp.Task) {
 				s.counts["ack timeouts"]++
 			case amp.HeartbeatTimeout:
 				s.counts["heartbeat timeouts"]++
+			default:
 			}
 		}
 		if m.RequiresAck && t.Epoch == was.epoch && t.Obligation(m.MsgID) == nil {
@@ -207,10 +209,7 @@ func (j *simJudge) acks(e *amp.Entry, was taskBefore, t *amp.Task) {
 			if m.Type == amp.TaskResult && o.Type == amp.TaskDispatch || m.Type == amp.ReviewVerdict && o.Type == amp.ReviewRequest {
 				continue
 			}
-		case amp.KindCommand, amp.KindCheck: // a decision ended the task, locked or rolled it back
-			if t.Epoch > was.epoch {
-				continue
-			}
+		default: // a decision ended the task, locked or rolled it back, see below
 		}
 		if t.Epoch > was.epoch { // the verdict that locks it
 			continue
