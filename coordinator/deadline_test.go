@@ -195,7 +195,7 @@ func (k *clocks) what(e *amp.Entry) string {
 		if c, err := amp.DecodeBody[amp.Check](e); err == nil && c.Subject == amp.CheckCommand {
 			return c.Text
 		}
-	case amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindRefusal, amp.KindChain, amp.KindBus:
+	case amp.KindAck, amp.KindCommand, amp.KindPlan, amp.KindRefusal, amp.KindChain, amp.KindBus, amp.KindOutside:
 	}
 	return ""
 }

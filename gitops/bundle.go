@@ -64,16 +64,17 @@ func (r *repo) bundle(ctx context.Context, ref, commit string, known []string, t
 	if len(commit) > 40 {
 		head = "# v3 git bundle\n@object-format=sha256\n"
 	}
-	revs := commit + "\n"
+	var revs strings.Builder
+	revs.WriteString(commit + "\n")
 	for _, c := range known {
 		head += "-" + c + "\n"
-		revs += "^" + c + "\n"
+		revs.WriteString("^" + c + "\n")
 	}
 	if _, err := io.WriteString(to, head+commit+" "+ref+"\n\n"); err != nil {
 		return fmt.Errorf("write a bundle: %w", err)
 	}
 	c := r.at()
-	c.stdin, c.to = revs, to
+	c.stdin, c.to = revs.String(), to
 	if _, err := r.g.run(ctx, c, "pack-objects", "--revs", "--stdout", "--thin", "--delta-base-offset", "--quiet"); err != nil {
 		return fmt.Errorf("write a bundle of %s: %w", short(commit), err)
 	}

@@ -59,11 +59,12 @@ func object(kind byte, data []byte) (packed []byte, name string) {
 }
 
 func commitOf(tree string, parents ...string) []byte {
-	text := "tree " + tree + "\n"
+	var text strings.Builder
+	text.WriteString("tree " + tree + "\n")
 	for _, p := range parents {
-		text += "parent " + p + "\n"
+		text.WriteString("parent " + p + "\n")
 	}
-	return []byte(text + "author A <a@example.org> 1700000000 +0000\ncommitter A <a@example.org> 1700000000 +0000\n\nforged\n")
+	return []byte(text.String() + "author A <a@example.org> 1700000000 +0000\ncommitter A <a@example.org> 1700000000 +0000\n\nforged\n")
 }
 
 // What lies, is broken or is too much is refused with its reason, and leaves the repository as it was.
@@ -84,11 +85,12 @@ func TestTake_refuses(t *testing.T) {
 	}
 	head, pack, _ := strings.Cut(string(good), "\n\n")
 	header := func(ref, commit string, needs ...string) []byte {
-		text := "# v2 git bundle\n"
+		var text strings.Builder
+		text.WriteString("# v2 git bundle\n")
 		for _, n := range needs {
-			text += "-" + n + "\n"
+			text.WriteString("-" + n + "\n")
 		}
-		return []byte(text + commit + " " + ref + "\n\n")
+		return []byte(text.String() + commit + " " + ref + "\n\n")
 	}
 	other := b.sh(b.repo, person, "git", "commit-tree", b.base+"^{tree}", "-m", "a commit of another branch")
 	b.sh(b.repo, nil, "git", "branch", "other", other)

@@ -84,6 +84,38 @@ func (wt *worktree) add(ctx context.Context, branch, commit string) error {
 	}
 	wt.r.write.Lock()
 	defer wt.r.write.Unlock()
+	err := wt.make(ctx, branch, commit)
+	for n := 0; n < addTries && halfMade(err); n++ {
+		select {
+		case <-time.After(addPause << n):
+		case <-ctx.Done():
+		}
+		err = wt.make(ctx, branch, commit)
+	}
+	if err != nil {
+		return err
+	}
+	wt.find()
+	if wt.admin == "" {
+		return fmt.Errorf("create worktree %s: git made none that points there", wt.dir)
+	}
+	return nil
+}
+
+// addTries is how often a worktree is made again that another process was in the way of, addPause the wait before the first time.
+const (
+	addTries = 6
+	addPause = 20 * time.Millisecond
+)
+
+// halfMade reports that git ran into a worktree that another process was just making or removing: it reads all of them, and takes a file
+// that is not there yet for a fault.
+func halfMade(err error) bool {
+	e, ok := errors.AsType[*exitError](err)
+	return ok && e.code == 128 && strings.Contains(e.stderr, "failed to read") && strings.Contains(e.stderr, "commondir")
+}
+
+func (wt *worktree) make(ctx context.Context, branch, commit string) error {
 	args := []string{"worktree", "add", "--no-checkout"}
 	switch tip, err := wt.r.tip(ctx, "refs/heads/"+branch); {
 	case err != nil:
@@ -107,10 +139,6 @@ func (wt *worktree) add(ctx context.Context, branch, commit string) error {
 			}
 		}
 		return fmt.Errorf("create worktree %s: %w", wt.dir, err)
-	}
-	wt.find()
-	if wt.admin == "" {
-		return fmt.Errorf("create worktree %s: git made none that points there", wt.dir)
 	}
 	return nil
 }

@@ -145,8 +145,16 @@ func (w *writer) foldAll(q *question, batch []*group.Request) (refused []*group.
 				continue
 			}
 		}
+		facts := r.Facts
+		r.Facts = nil // they are folded once
 		for i := range r.Records {
-			if r.Out[i], err = w.one(q, &r.Records[i]); err != nil {
+			var fact amp.Fact
+			if facts != nil {
+				fact = facts[i]
+			} else {
+				fact = amp.Parse(&r.Records[i])
+			}
+			if r.Out[i], err = w.one(q, &r.Records[i], fact); err != nil {
 				return nil, err
 			}
 		}
@@ -178,14 +186,14 @@ func (w *writer) judge(q *question, r *group.Request) error {
 }
 
 // one folds a record. An error is about the whole batch; what concerns the record alone is in the answer.
-func (w *writer) one(q *question, r *amp.Record) (ssot.Appended, error) {
+func (w *writer) one(q *question, r *amp.Record, fact amp.Fact) (ssot.Appended, error) {
 	if out, stored := w.repeated(q, r); stored {
 		return out, nil
 	}
 	if err := ssot.CheckRecord(r); err != nil {
 		return ssot.Appended{Err: err}, nil
 	}
-	e, err := w.fold(r)
+	e, err := w.fold(r, fact)
 	if errors.Is(err, ssot.ErrInvalid) {
 		return ssot.Appended{Err: err}, nil
 	}

@@ -116,9 +116,9 @@ func (c *cache) isNew(task amp.TaskID) bool {
 }
 
 // fold gives a record its place and folds it. With [ssot.ErrInvalid] the record does not fold and nothing changed.
-func (c *cache) fold(r *amp.Record) (amp.Entry, error) {
+func (c *cache) fold(r *amp.Record, fact amp.Fact) (amp.Entry, error) {
 	e := c.board.Head.Chain(*r)
-	if err := c.apply(e); err != nil {
+	if err := c.apply(e, fact); err != nil {
 		return e, err
 	}
 	c.pending[e.ID] = len(c.entries)
@@ -127,9 +127,9 @@ func (c *cache) fold(r *amp.Record) (amp.Entry, error) {
 }
 
 // apply folds an entry whose task is in memory.
-func (c *cache) apply(e amp.Entry) error {
+func (c *cache) apply(e amp.Entry, fact amp.Fact) error {
 	stopped, usage := c.board.Stopped, c.board.Usage
-	if err := c.board.Apply(e); err != nil {
+	if err := c.board.ApplyFact(e, fact); err != nil {
 		return fmt.Errorf("%w: %w", ssot.ErrInvalid, err)
 	}
 	if e.TaskID != "" {

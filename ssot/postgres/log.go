@@ -138,7 +138,10 @@ func (l *Log) append(ctx context.Context, r *group.Request) ([]ssot.Appended, er
 	if err := ctx.Err(); err != nil || len(r.Records) == 0 {
 		return nil, err
 	}
-	r.Leave = true
+	r.Leave, r.Facts = true, make([]amp.Fact, len(r.Records))
+	for i := range r.Records {
+		r.Facts[i] = amp.Parse(&r.Records[i])
+	}
 	if err := l.writer.queue.Do(ctx, r); err != nil {
 		return nil, err
 	}

@@ -171,7 +171,7 @@ func (w *writer) refold(ctx context.Context) error {
 			return err
 		}
 		for i := range page {
-			if err := w.apply(page[i]); err != nil {
+			if err := w.apply(page[i], amp.Parse(&page[i].Record)); err != nil {
 				return &ssot.DamagedError{Path: w.name, Seq: page[i].Seq, Why: err.Error()}
 			}
 		}
