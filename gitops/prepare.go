@@ -96,7 +96,9 @@ func (g *Git) ensure(ctx context.Context, wt *worktree, w amp.Workspace) error {
 		}
 		return err
 	}
-	g.dropStaleLock(r, w.Branch)
+	if err := g.dropStaleLock(ctx, r, w.Branch); err != nil {
+		return err
+	}
 	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
 	if err != nil {
 		return err
@@ -170,12 +172,33 @@ func (g *Git) moveBranch(ctx context.Context, r *repo, w amp.Workspace, from, to
 	return r.setRef(ctx, "refs/heads/"+w.Branch, to, from, "back to the recorded commit")
 }
 
-// dropStaleLock removes the lock on the task's branch that a killed git left. Younger ones may belong to a person's git.
-func (g *Git) dropStaleLock(r *repo, branch string) {
+// staleAfter is how old the lock on a task's branch is before nobody can hold it any more: git has it for milliseconds, behind the
+// editor of a commit, and a coordinator that takes a task over cannot wait for long.
+const staleAfter = 10 * time.Second
+
+// dropStaleLock waits for the lock on the task's branch, of a person's git or of one that is just being ended, and removes one that a
+// killed git left.
+func (g *Git) dropStaleLock(ctx context.Context, r *repo, branch string) error {
 	lock := filepath.Join(r.common, "refs", "heads", filepath.FromSlash(branch)) + ".lock"
-	if info, err := os.Stat(lock); err == nil && time.Since(info.ModTime()) > time.Minute {
-		g.log.Warn("stale lock of a branch removed", "lock", lock)
-		_ = os.Remove(lock)
+	var first, until time.Time // by this machine's clock alone, should that of the disk be another
+	for {
+		info, err := os.Stat(lock)
+		if err != nil { // what else is wrong with it, git says
+			return nil
+		}
+		if !info.ModTime().Equal(first) {
+			first, until = info.ModTime(), time.Now().Add(staleAfter)
+		}
+		if time.Since(first) > staleAfter || time.Now().After(until) {
+			g.log.Warn("stale lock of a branch removed", "lock", lock)
+			_ = os.Remove(lock)
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

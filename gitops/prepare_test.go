@@ -98,7 +98,7 @@ func TestPrepare_crashed(t *testing.T) {
 		"metadata gone":      {"echo x >lost.txt && rm -rf \"$ADMIN\"", ""},
 		"half made":          {"printf initializing >\"$ADMIN/locked\" && rm \"$ADMIN/index\"", ""},
 		"in a new folder":    {"mkdir -p sub && echo x >sub/lost.txt", "sub/lost.txt"},
-		"branch lock, stale": {"touch -d '1 hour ago' \"$REPO/.git/refs/heads/feature/t-2026-001.lock\" && echo x >lost.txt && git add . && git commit -qm x || true", "lost.txt"},
+		"branch lock, stale": {"touch -d '11 seconds ago' \"$REPO/.git/refs/heads/feature/t-2026-001.lock\" && echo x >lost.txt && git add . && git commit -qm x || true", "lost.txt"},
 		"a file as folder":   {"rm main.go && mkdir main.go && echo x >main.go/lost.txt", "main.go/lost.txt"},
 		"wrong branch":       {"git checkout -q -b elsewhere && echo x >lost.txt", "lost.txt"},
 	} {
