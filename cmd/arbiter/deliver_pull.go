@@ -9,6 +9,7 @@ import (
 	"arbiter/coordinator"
 	"arbiter/forge"
 	"arbiter/gitops"
+	"arbiter/ssot/github"
 )
 
 // pulls delivers by pull request on GitHub.
@@ -16,6 +17,8 @@ type pulls struct {
 	git    *gitops.Git
 	client *forge.Client
 	config githubConfig
+	// secrets are the configured ones, which never leave the machine.
+	secrets func() []github.Known
 }
 
 var _ coordinator.Pulls = (*pulls)(nil)
@@ -33,6 +36,12 @@ func (p *pulls) Open(ctx context.Context, w amp.Workspace, d amp.PullDraft) (sta
 			return state, &forge.GiveUpError{Why: "the repository on GitHub is not known: " + forge.Plain(err), Next: "Add the git remote, or set remote or repo under [github]."}
 		}
 	}
+	title, body := forge.Title(&d), forge.Body(&d)
+	if found := github.NewScanner(p.secrets(), nil).Find([]byte(title), []byte(body)); len(found) > 0 {
+		return state, &forge.GiveUpError{
+			Why: "the text of the pull request holds what looks like a secret (" + found[0].Rule + "), and nothing was sent", Next: "Deliver without --pr, push the branch and open the pull request yourself.",
+		}
+	}
 	err = p.client.Try(ctx, repo, func(ctx context.Context) error {
 		token, err := p.client.Token(ctx)
 		if err != nil {
@@ -45,7 +54,7 @@ func (p *pulls) Open(ctx context.Context, w amp.Workspace, d amp.PullDraft) (sta
 		if err != nil {
 			return err
 		}
-		state, err = p.client.Open(ctx, repo, w.Branch, w.Commit, w.BaseBranch, forge.Title(&d), forge.Body(&d))
+		state, err = p.client.Open(ctx, repo, w.Branch, w.Commit, w.BaseBranch, title, body)
 		return err
 	})
 	return state, err

@@ -70,7 +70,7 @@ func assemble(
 		return nil, err
 	}
 	if client != nil {
-		requests = &pulls{git: git, client: client, config: c.GitHub}
+		requests = &pulls{git: git, client: client, config: c.GitHub, secrets: c.secrets(configDir)}
 	}
 	return coordinator.New(ctx, coordinator.Config{
 		Log: log, Git: &repoGuard{Git: git}, Pulls: requests, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,

@@ -274,6 +274,9 @@ func (f *file) schema(ctx context.Context, db *sql.DB) (have, know int64, err er
 	if know, err = newest(); err != nil {
 		return 0, 0, err
 	}
+	if have == 0 { // a journal gets its name when its schema is complete
+		return 0, know, &DamagedError{Path: f.path, Why: "the version of its schema is gone"}
+	}
 	if have > know {
 		return have, know, &NewerError{Path: f.path, Have: have, Know: know}
 	}
