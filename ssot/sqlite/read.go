@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -68,57 +67,39 @@ func (l *Log) read(ctx context.Context, f *amp.Filter) ([]amp.Entry, error) {
 	if f.Before != 0 {
 		high = min(high, f.Before)
 	}
-	spans, width, key := []span{{low, high}}, uint64(scanWindow), uint64(0)
+	width, key := uint64(scanWindow), uint64(0)
 	if f.TaskID != "" {
-		width = taskWindow
-		if key, spans, err = l.taskSpans(ctx, f.TaskID, low, high); err != nil || key == 0 {
+		if key, err = l.taskKey(ctx, f.TaskID); err != nil || key == 0 {
 			return nil, err
 		}
-	}
-	if f.Newest {
-		slices.Reverse(spans)
+		width, low = taskWindow, max(low, key-1)
 	}
 	var out []amp.Entry
-	for _, s := range spans {
-		for s.low+1 < s.high && len(out) < limit {
-			part := *f
-			if part.After, part.Before = s.low, min(s.high, s.low+width+1); f.Newest {
-				part.After, part.Before = max(s.low, s.high-min(s.high, width+1)), s.high
-			}
-			found, err := l.page(ctx, &part, key, limit-len(out))
-			if err != nil {
-				return nil, err
-			}
-			if out = append(out, found...); f.Newest {
-				s.high = part.After + 1
-			} else {
-				s.low = part.Before - 1
-			}
+	for low+1 < high && len(out) < limit {
+		part := *f
+		if part.After, part.Before = low, min(high, low+width+1); f.Newest {
+			part.After, part.Before = max(low, high-min(high, width+1)), high
+		}
+		found, err := l.page(ctx, &part, key, limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, found...); f.Newest {
+			high = part.After + 1
+		} else {
+			low = part.Before - 1
 		}
 	}
 	return out, nil
 }
 
-// span are the entries between two.
-type span struct{ low, high uint64 }
-
-// taskSpans are the key of a task, 0 when there is none, and where its entries between low and high are: up to the last one that the
-// projections know of, and behind what these were made from.
-func (l *Log) taskSpans(ctx context.Context, id amp.TaskID, low, high uint64) (key uint64, spans []span, err error) {
-	var first, last, made int64
-	err = l.reader.QueryRowContext(ctx, `SELECT k.key, coalesce(t.last_seq, -1), coalesce((SELECT min(b.seq, i.seq) FROM board b, indexed i), -1)
-		FROM task_key k LEFT JOIN task t ON t.task_id = k.task_id WHERE k.task_id = ?`, string(id)).Scan(&first, &last, &made)
+func (l *Log) taskKey(ctx context.Context, id amp.TaskID) (uint64, error) {
+	var key int64
+	err := l.reader.QueryRowContext(ctx, "SELECT key FROM task_key WHERE task_id = ?", string(id)).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil, nil
+		return 0, nil
 	}
-	if err != nil {
-		return 0, nil, err
-	}
-	low = max(low, uint64(first)-1)
-	if last < 0 || made < last { // none but refused messages, or no projections
-		return uint64(first), []span{{low, high}}, nil
-	}
-	return uint64(first), []span{{low, min(high, uint64(last)+1)}, {max(low, uint64(made)), high}}, nil
+	return uint64(key), err
 }
 
 // ofTask selects the entries of a task in a range of seqs by the table of tasks, bucket by bucket, and behind it one by one.

@@ -306,13 +306,15 @@ func (v *verifier) sum(s string, n ...int64) uint64 {
 // indexes compares what the tables of ids and tasks say with the entries: lookups rest on them.
 func (v *verifier) indexes(ctx context.Context) error {
 	var byID, byTask uint64
-	lastID := ""
+	lastID, ordered := "", true // what is out of order is read, and not found
 	err := v.keyset(ctx, func() (*sql.Rows, error) {
 		return v.log.reader.QueryContext(ctx, "SELECT id, typeof(id) = 'text', seq FROM entry_id WHERE id > ? ORDER BY id LIMIT ?", lastID, ssot.MaxPage)
 	}, func(rows *sql.Rows) error {
 		var seq int64
 		var text bool // the same bytes of another type are not found by their id
+		before := lastID
 		err := rows.Scan(&lastID, &text, &seq)
+		ordered = ordered && lastID >= before
 		if text && uint64(seq) <= v.folded {
 			byID += v.sum(lastID, seq)
 		}
@@ -329,11 +331,14 @@ func (v *verifier) indexes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		lastTask, lastSeq := int64(-1), int64(-1)
 		for rows.Next() {
 			var task, seq int64
 			if err := rows.Scan(&task, &seq); err != nil {
 				return errors.Join(err, rows.Close()) //nolint:sqlclosecheck // once in each round of the loop
 			}
+			ordered = ordered && (task > lastTask || task == lastTask && seq > lastSeq)
+			lastTask, lastSeq = task, seq
 			if uint64(seq) <= v.folded {
 				byTask += v.sum("", int64(bucket), task, seq)
 			}
@@ -351,6 +356,9 @@ func (v *verifier) indexes(ctx context.Context) error {
 		if key != want {
 			v.damage(0, fmt.Sprintf("task %s is not found by its id", id))
 		}
+	}
+	if !ordered {
+		v.damage(0, "the tables of ids and tasks are out of order")
 	}
 	if byID != v.byID {
 		v.damage(0, "the table of ids does not agree with the entries")
