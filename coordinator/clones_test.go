@@ -265,6 +265,81 @@ func TestClones_partitioned(t *testing.T) {
 	})
 }
 
+// An agent that goes on although its coordinator lost the task: that coordinator does not take the task again before it is gone, so that
+// what it still commits is not taken for the work of the turn after.
+func TestClones_lingering(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		lingers := func(who string) play {
+			return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+				if n > 1 {
+					return slowEdits(who)(ctx, turn, n, emit)
+				}
+				emit(agenttest.Accept(turn))
+				<-let // whatever it is told
+				if err := os.WriteFile(filepath.Join(turn.Dir, "count.sh"), []byte("echo late\n"), 0o644); err != nil {
+					return providers.Outcome{}, err
+				}
+				person(t, turn.Dir, "commit", "-q", "-a", "-m", "late")
+				return providers.Outcome{}, &providers.TurnError{Failure: providers.FailKilled, Text: "stopped"}
+			}
+		}
+		k := newClones(t, 2, lingers, everybody(slowly(time.Minute, judges(amp.Approved))))
+		id := k.approved(0, 1)
+		first := k.owner(id, amp.Executor)
+		first.gate.cut(errCut)
+		k.until(id, amp.Reviewing)
+		second := k.owner(id, amp.Reviewer)
+		first.gate.cut(nil)
+		second.kill()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := k.get(id); got.Turn == nil || got.Turn.Owner != second.name {
+			t.Errorf("%s went on while its agent of before still ran\n%s", first.name, k.story(id))
+		}
+		close(let)
+		got := k.until(id, amp.StatusApproved)
+		if got.Owner != first.name || got.Round != 1 || len(got.Escalations) > 0 {
+			t.Errorf("owner %s, round %d, escalations %v; want %s, 1, none\n%s", got.Owner, got.Round, got.Escalations, first.name, k.story(id))
+		}
+		k.check()
+	})
+}
+
+// leftovers are turns of which processes run, and which of them were ended.
+type leftovers struct{ running, ended []string }
+
+func (l *leftovers) Left() ([]string, error) { return l.running, nil }
+
+func (l *leftovers) Reap(_ context.Context, turnID string) error {
+	l.ended = append(l.ended, turnID)
+	return nil
+}
+
+// Of a turn whose coordinator was killed, and which another one has ended by then, nothing runs any more when the first is back; of turns
+// that are not its own it lets everything run.
+func TestClones_left(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, judges(amp.Approved))))
+		id := k.approved(0, 1)
+		dead := k.owner(id, amp.Executor)
+		lost := k.get(id).Turn.TurnID
+		dead.kill()
+		k.until(id, amp.Reviewing)
+		left := &leftovers{running: []string{"another's", "../turns/" + lost, lost}}
+		dead.cfg.Reaper = left
+		dead.gate.cut(nil)
+		dead.start(t)
+		k.until(id, amp.StatusApproved)
+		if want := []string{lost}; !slices.Equal(left.ended, want) {
+			t.Errorf("ended %v, want %v", left.ended, want)
+		}
+		k.check()
+	})
+}
+
 // A remote that is down stops nobody: the task goes on, its owner says that it cannot be handed over, and the others what they wait for. Once
 // the remote is back the task can go over again.
 func TestClones_remoteDown(t *testing.T) {

@@ -83,7 +83,8 @@ type Config struct {
 	Agents map[string]AgentConfig
 	// Roles names the agent of each role.
 	Roles map[amp.Role]string
-	// Reaper ends what is left of the turns of agents that are not configured any more, or cannot do it themselves.
+	// Reaper ends what is left of the turns of agents that are not configured any more, or cannot do it themselves. One that is a
+	// [providers.Finder] is asked in a team, at the start, for what the process before left.
 	Reaper providers.Reaper
 	// Home is the data directory: scratch homes, logs of turns and diffs live below it.
 	Home string

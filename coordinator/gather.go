@@ -64,6 +64,9 @@ func (c *Coordinator) candidates() (light, heavy []candidate, room int, more boo
 	}
 	for id, since := range c.wanted {
 		t := c.board.Task(id)
+		if c.busy(t) { // what was begun under a lease that was lost is being ended, and may still write to the worktree
+			continue
+		}
 		prefer, wait := t.Owner, c.team.ttl/15 // its agents have their sessions where they were
 		if via := c.deliversFor(t); via != "" {
 			prefer, wait = via, c.team.ttl

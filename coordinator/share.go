@@ -2,10 +2,14 @@ package coordinator
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"arbiter/amp"
+	"arbiter/providers"
 )
 
 // now is the time of entries: the store's, when several machines write.
@@ -139,6 +143,7 @@ func (c *Coordinator) enlist(ctx context.Context) (stop func()) {
 		return func() {}
 	}
 	c.recallParcels(ctx)
+	c.reapLeft(ctx)
 	if err := c.reach(ctx, c.team.renew); err != nil {
 		c.cfg.Logger.Error("the coordinator cannot take tasks yet", "err", err)
 	}
@@ -156,6 +161,29 @@ func (c *Coordinator) enlist(ctx context.Context) (stop func()) {
 		if err := c.team.quit(bounded); err != nil {
 			c.cfg.Logger.Warn("leases were not given back; they lapse", "err", err)
 		}
+	}
+}
+
+// reapLeft ends what the process before this one left of its turns. The journal asks for it when such a turn is still open; one that another
+// coordinator ended meanwhile is known only by its log here, and what still runs of it would write to a worktree that is used again.
+func (c *Coordinator) reapLeft(ctx context.Context) {
+	finder, can := c.cfg.Reaper.(providers.Finder)
+	if !can {
+		return
+	}
+	ids, err := finder.Left()
+	for _, id := range ids {
+		if id != filepath.Base(id) {
+			continue
+		}
+		if _, absent := os.Stat(c.logFile(id)); absent != nil {
+			continue // another coordinator's
+		}
+		c.cfg.Logger.Warn("a turn of the process before this one still had processes", "turn", id)
+		err = errors.Join(err, c.cfg.Reaper.Reap(ctx, id))
+	}
+	if err != nil {
+		c.cfg.Logger.Error("what the process before this one left of its turns may still run", "err", err)
 	}
 }
 

@@ -131,6 +131,13 @@ type Reaper interface {
 	Reap(ctx context.Context, turnID string) error
 }
 
+// Finder is what a [Reaper] can do besides when it sees the processes of this machine.
+type Finder interface {
+	// Left returns the ids of the turns of which processes run, in ascending order: of whatever coordinator, and also those that
+	// some coordinator still has in hand.
+	Left() ([]string, error)
+}
+
 // Failure is the class of a failed turn.
 type Failure string
 

@@ -42,13 +42,9 @@ func TestTeam_processes(t *testing.T) {
 	runTeam(t, false)
 }
 
-// The same, with a clone of its own on each machine, and a remote between them that is down now and then. On a loaded machine a task is
-// sometimes suspended, because its branch moved after its result: until that is understood it runs only when it is asked for.
+// The same, with a clone of its own on each machine, and a remote between them that is down now and then.
 func TestTeam_clones(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(teamMinutes) == "" {
-		t.Skip("NOT RUN: it runs with " + teamMinutes)
-	}
 	runTeam(t, true)
 }
 

@@ -95,6 +95,9 @@ func (orphans) Reap(_ context.Context, turnID string) error {
 	return err
 }
 
+// Left returns the turns whose mark a process carries.
+func (orphans) Left() ([]string, error) { return sandbox.Turns() }
+
 // checksOf are the check commands of a repository: its own arbiter.toml's in the person's checkout, where no agent writes, else
 // the configured ones. A file that cannot be read stops the checks in [repoGuard.RunCI].
 func checksOf(c *config, repo string) [][]string {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +46,32 @@ func KillOrphans(turnID string) (killed []int, err error) {
 	s := &sweep{turn: turnID, known: map[int]uint64{}}
 	err = s.kill(killTime)
 	return slices.Sorted(maps.Keys(s.known)), err
+}
+
+// Turns returns the ids of the turns whose mark a process of this machine carries, in ascending order, those under way included. What
+// this process was itself started under is not among them, nor what belongs to other users.
+func Turns() ([]string, error) {
+	all, err := list()
+	if err != nil {
+		return nil, err
+	}
+	own := strings.Split(os.Getenv(Marker), ":")
+	found := map[string]bool{}
+	for _, pr := range all {
+		if pr.zombie || pr.pid == os.Getpid() {
+			continue
+		}
+		value, err := mark(pr.pid)
+		if err != nil {
+			return nil, err
+		}
+		for turn := range strings.SplitSeq(value, ":") {
+			if turn != "" && !slices.Contains(own, turn) {
+				found[turn] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
 }
 
 // leaders are the programs that run in this process's care. Being the parent of orphans is a trait of the whole process, so this

@@ -336,6 +336,9 @@ func TestKillOrphans(t *testing.T) {
 	p, out := start(t, s)
 	n, at := pid(t, await(t, out, "pid "))
 	<-p.Exited()
+	if turns, err := Turns(); err != nil || !slices.Contains(turns, s.Turn) || !slices.IsSorted(turns) {
+		t.Errorf("Turns = %v, %v, want %s among them", turns, err, s.Turn)
+	}
 	killed, err := KillOrphans(s.Turn)
 	if err != nil || !slices.Contains(killed, n) || len(killed) != 1 {
 		t.Errorf("KillOrphans = %v, %v, want [%d]", killed, err, n)
@@ -345,6 +348,9 @@ func TestKillOrphans(t *testing.T) {
 	}
 	if killed, err := KillOrphans(s.Turn); len(killed) > 0 || err != nil {
 		t.Errorf("second KillOrphans = %v, %v, want nothing", killed, err)
+	}
+	if turns, err := Turns(); err != nil || slices.Contains(turns, s.Turn) {
+		t.Errorf("Turns = %v, %v, want no %s", turns, err, s.Turn)
 	}
 	if killed, err := KillOrphans(""); len(killed) > 0 || err != nil {
 		t.Errorf("KillOrphans of no turn = %v, %v, want nothing", killed, err)
