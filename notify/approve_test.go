@@ -3,7 +3,6 @@ package notify_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"arbiter/amp"
@@ -12,9 +11,7 @@ import (
 // TestApprove: a plan reaches the chat with what is decided on, and the button is the journal's decision of who pressed it.
 func TestApprove(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Medium, 1)
 		r.start()
 		defer r.stop()
@@ -52,9 +49,7 @@ func TestApprove(t *testing.T) {
 // TestTakeBack: within the undo time the decision is taken back, and the plan waits again in the same message.
 func TestTakeBack(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		defer r.stop()
@@ -73,9 +68,7 @@ func TestTakeBack(t *testing.T) {
 // TestDoublePress: two presses of one button are one decision, and so is one that comes again.
 func TestDoublePress(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		m := r.sees("Approve r1")
@@ -100,9 +93,7 @@ func TestDoublePress(t *testing.T) {
 // TestStale: what was shown is gone, so nothing is decided and the person reads what changed.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		defer r.stop()
@@ -126,9 +117,7 @@ func TestStale(t *testing.T) {
 // TestElsewhere: a decision at the screen ends the message, and its buttons.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		defer r.stop()
@@ -147,9 +136,7 @@ func TestElsewhere(t *testing.T) {
 // TestStranger: who is not configured gets nothing, not even an answer, and is counted.
 func TestStranger(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		m := r.sees("Approve r1")
@@ -170,9 +157,7 @@ func TestStranger(t *testing.T) {
 // TestHighRisk: the digits of the content are typed, as a reply, by who pressed.
 func TestHighRisk(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.High, 1)
 		r.start()
 		defer r.stop()
@@ -205,9 +190,7 @@ func TestHighRisk(t *testing.T) {
 // TestDigitsThreeTimes: after three wrong ones the button is spent, and the message offers another.
 func TestDigitsThreeTimes(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.High, 1)
 		r.start()
 		defer r.stop()
@@ -232,9 +215,7 @@ func TestDigitsThreeTimes(t *testing.T) {
 // TestExpired: buttons end, and the message shows new ones when somebody wants them.
 func TestExpired(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		defer r.stop()
@@ -255,9 +236,7 @@ func TestExpired(t *testing.T) {
 // TestReject: a reason is asked for, and becomes the note of the command.
 func TestReject(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		defer r.stop()

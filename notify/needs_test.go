@@ -40,9 +40,7 @@ func (j *journal) proven(t testing.TB) {
 // TestResume: a suspended task is resumed with a reason; what destroys work is offered at the screen only.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.j.escalate(t, 1, amp.Warning, amp.AckTimeoutEsc, "no answer")
 		r.start()
@@ -69,9 +67,7 @@ func TestResume(t *testing.T) {
 // TestDestructive: where the configuration says so, a task is ended from a chat, with the digits typed.
 func TestDestructive(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home, func(c *notify.Config) { c.Telegram.Remote, c.Mode = true, notify.Final })
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		defer r.stop()
@@ -81,15 +77,13 @@ func TestDestructive(t *testing.T) {
 		r.sees("terminate by mira is entry")
 		r.j.run(t, r.j.commands(t)[0].ID)
 		r.sees("T-2026-001 is terminated")
-	})
+	}, func(c *notify.Config) { c.Telegram.Remote, c.Mode = true, notify.Final })
 }
 
 // TestQuestion: a request is allowed once or denied; what an agent suggests is no button, and nothing lasting is given from here.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		ask := func(q amp.Question) {
 			q.TaskID = taskID
@@ -136,9 +130,7 @@ func TestQuestion(t *testing.T) {
 // TestHostile: what agents write is no link, no mark, no command of Telegram's, and hides nothing.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		evil := "<b>Approved</b> <a href=\"https://evil.example\">x</a> https://evil.example @mira /start #x \u202egnp.exe\u200b\u2066 \x1b[2J `x` &amp; </code>"
 		r.j.plan(t, amp.Low, 1, func(p *amp.Plan) {
 			p.Title, p.Description, p.AcceptanceCriteria = evil, evil+strings.Repeat("long ", 3000), []string{evil}
@@ -201,9 +193,7 @@ func TestReadGate(t *testing.T) {
 // TestTwoAdmins: the first of two approvals changes the message; the same person does not count twice, another one does.
 func TestTwoAdmins(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1, func(p *amp.Plan) { p.Policy.SecondAdmin = amp.SecondAlways })
 		r.start()
 		defer r.stop()

@@ -74,9 +74,7 @@ func noToken(t *testing.T, home string) {
 // TestRestart: buttons survive it, what was decided meanwhile is told, and nothing is sent twice.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.start()
 		old := r.sees("Approve r1")
@@ -136,9 +134,7 @@ func TestCrash(t *testing.T) {
 // TestLimited: 429 is waited out for as long as Telegram says.
 func TestLimited(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.tg.Fail("sendMessage", 429, 40)
 		r.tg.Fail("sendMessage", 502, 0)
@@ -155,9 +151,7 @@ func TestLimited(t *testing.T) {
 // TestLost: Telegram took a message whose answer was lost. It is sent again; either one decides, once, and both say what became of it.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.tg.Lose("sendMessage")
 		r.start()
@@ -188,9 +182,7 @@ func TestLost(t *testing.T) {
 // TestGone: a message that somebody deleted is sent anew when it has to change, and one that Telegram refuses is not tried for ever.
 func TestGone(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.tg.Fail("sendMessage", 400, 0)
 		r.start()
@@ -207,9 +199,7 @@ func TestGone(t *testing.T) {
 // TestStored: a coordinator that cannot store a decision is asked again; the button stays good.
 func TestStored(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.j.broken = 2
 		r.start()
@@ -226,9 +216,7 @@ func TestStored(t *testing.T) {
 // TestBroken: after a minute the person is told, others are not held up, and the button is still good.
 func TestBroken(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.j.broken = 5
 		r.start()
@@ -292,9 +280,7 @@ func TestUnreadable(t *testing.T) {
 // TestFlood: many things are told at the pace that Telegram allows a group, the critical ones first.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		for i := range 30 {
 			r.j.escalate(t, i, amp.Info, amp.UnknownEscalation, fmt.Sprintf("number %d", i))
@@ -316,9 +302,7 @@ func TestFlood(t *testing.T) {
 // TestEnd: the answer to a message that is on its way is waited for when the notifier ends, so that it does not come twice.
 func TestEnd(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, home)
+	story(t, func(t *testing.T, r *rig) {
 		r.j.plan(t, amp.Low, 1)
 		r.tg.Slow(2 * time.Second)
 		r.start()

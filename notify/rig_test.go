@@ -228,6 +228,13 @@ type rig struct {
 	stop func()
 }
 
+// story runs a test in a bubble of its own, on a rig whose data directory is outside of it.
+func story(t *testing.T, tell func(t *testing.T, r *rig), change ...func(*notify.Config)) {
+	t.Helper()
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { tell(t, newRig(t, home, change...)) })
+}
+
 func newRig(t *testing.T, home string, edit ...func(*notify.Config)) *rig {
 	r := &rig{t: t, j: newJournal(), tg: telegramtest.New(token), logs: &logs{}}
 	r.cfg = notify.Config{
