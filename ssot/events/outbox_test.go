@@ -247,6 +247,23 @@ func TestOutbox_deadLetters(t *testing.T) {
 	}
 }
 
+// again is how many events came more than once, after it looked whether each came, the first time in order.
+func again(t *testing.T, f *feed, r *receiver) int {
+	t.Helper()
+	seen := map[string]bool{}
+	var once []string
+	for _, id := range r.got {
+		if !seen[id] {
+			once = append(once, id)
+		}
+		seen[id] = true
+	}
+	if diff := cmp.Diff(wanted(t, f), once); diff != "" {
+		t.Errorf("each once, in order (-want +got):\n%s", diff)
+	}
+	return len(r.got) - len(once)
+}
+
 // A crash after a delivery and before the note of it delivers again, and loses nothing: the ids are the same.
 func TestOutbox_crashes(t *testing.T) {
 	t.Parallel()
@@ -269,18 +286,7 @@ func TestOutbox_crashes(t *testing.T) {
 			}
 		}
 		run(outbox(t, home, f, r, Webhook{}), time.Minute)
-		seen := map[string]bool{}
-		var once []string
-		for _, id := range r.got {
-			if !seen[id] {
-				once = append(once, id)
-			}
-			seen[id] = true
-		}
-		if diff := cmp.Diff(wanted(t, f), once); diff != "" {
-			t.Errorf("each once, in order (-want +got):\n%s", diff)
-		}
-		if len(once) == len(r.got) {
+		if again(t, f, r) == 0 {
 			t.Error("nothing was delivered twice: the crashes were none")
 		}
 	})
@@ -316,19 +322,7 @@ func TestOutbox_shared(t *testing.T) {
 		before := len(r.got)
 		life(f, t, lives+1)
 		run(second, time.Minute)
-		seen := map[string]bool{}
-		var once []string
-		for _, id := range r.got {
-			if !seen[id] {
-				once = append(once, id)
-			}
-			seen[id] = true
-		}
-		if diff := cmp.Diff(wanted(t, f), once); diff != "" {
-			t.Errorf("each once, in order (-want +got):\n%s", diff)
-		}
-		again := len(r.got) - len(once)
-		if again == 0 || again > before*noteEvery/(8*lives)+1 {
+		if again := again(t, f, r); again == 0 || again > before*noteEvery/(8*lives)+1 {
 			t.Errorf("%d of %d events came twice, want those after the last note", again, before)
 		}
 	})

@@ -24,23 +24,6 @@ import (
 	"arbiter/ssot/ssottest"
 )
 
-// benchText is what a chatty fact carries: about 2 KB.
-var benchText = strings.Repeat("what was said about it, ", 80)
-
-// benchBodies are encoded once: making them is the producers' work.
-var benchBodies = func() (all [64]amp.Record) {
-	for i := range all {
-		all[i] = ssottest.Note("note", ssottest.Task(1+i), benchText)
-	}
-	return all
-}()
-
-func benchRecord(n int64) amp.Record {
-	r := benchBodies[n%64]
-	r.ID = "note-" + string(r.TaskID) + "-" + strconv.FormatInt(1_770_000_000_000+n, 10)
-	return r
-}
-
 // unordered is a group commit as fast as PostgreSQL takes it: entries with numbers of a sequence, which have no order that a reader
 // could follow, no chain and no fold, and a row of each task; one statement after the other in one round trip.
 type unordered struct {
@@ -131,7 +114,7 @@ func BenchmarkAppend(b *testing.B) {
 		return logs
 	}
 	logs := open4()
-	for i := range benchBodies {
+	for i := range ssottest.ChattyTasks {
 		put(b, logs[0], ssottest.Submit(fmt.Sprint("s", i), ssottest.Task(1+i)))
 	}
 	board, err := logs[0].Board(b.Context())
@@ -146,7 +129,7 @@ func BenchmarkAppend(b *testing.B) {
 	ours := func(k int) float64 {
 		return rate(producers, slice, func(p int) {
 			// A task is written by one coordinator, as that has its lease.
-			out, err := logs[p%k].Append(b.Context(), []amp.Record{benchRecord(n.Add(1)*64 + int64(p))})
+			out, err := logs[p%k].Append(b.Context(), []amp.Record{ssottest.Chatty(n.Add(1)*64 + int64(p))})
 			if err != nil || !out[0].Fresh {
 				b.Errorf("%+v, %v", out, err)
 			}
@@ -155,7 +138,7 @@ func BenchmarkAppend(b *testing.B) {
 	var one, four, ones, fours, base []float64
 	for b.Loop() {
 		raw := rate(producers, slice, func(int) {
-			if err := loose.queue.Do(b.Context(), &group.Request{Records: []amp.Record{benchRecord(n.Add(1))}}); err != nil {
+			if err := loose.queue.Do(b.Context(), &group.Request{Records: []amp.Record{ssottest.Chatty(n.Add(1))}}); err != nil {
 				b.Error(err)
 			}
 		})
@@ -224,10 +207,10 @@ func taskRate(b *testing.B, log *Log, n *atomic.Int64) float64 {
 		queues[p] = queues[p][1:]
 		var j ssot.Judged
 		for step := range 4 {
-			r := ssottest.Note(fmt.Sprint(held.Task, "-", step), held.Task, benchText)
+			r := ssottest.Note(fmt.Sprint(held.Task, "-", step), held.Task, ssottest.ChattyText)
 			if step == 0 {
 				r = ssottest.Submit(fmt.Sprint(held.Task, "-0"), held.Task)
-				r.Body = bytes.Replace(r.Body, []byte("say hello"), []byte(benchText), 1)
+				r.Body = bytes.Replace(r.Body, []byte("say hello"), []byte(ssottest.ChattyText), 1)
 			}
 			out, err := log.AppendJudged(b.Context(), j, []amp.Record{r})
 			if err != nil || !out[0].Fresh {

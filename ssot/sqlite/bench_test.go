@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,23 +21,6 @@ import (
 	"arbiter/ssot/memory"
 	"arbiter/ssot/ssottest"
 )
-
-// benchBody is what a chatty fact carries: about 2 KB.
-var benchText = strings.Repeat("what was said about it, ", 80)
-
-// benchBodies are encoded once: making them is the producers' work.
-var benchBodies = func() (all [64]amp.Record) {
-	for i := range all {
-		all[i] = ssottest.Note("note", ssottest.Task(1+i), benchText)
-	}
-	return all
-}()
-
-func benchRecord(n int64) amp.Record {
-	r := benchBodies[n%64]
-	r.ID = "note-" + string(r.TaskID) + "-" + strconv.FormatInt(1_770_000_000_000+n, 10)
-	return r
-}
 
 // rawLog is the limit of the disk: a plain file, appended and synced in groups like the writer's.
 type rawLog struct {
@@ -133,12 +115,12 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			raw := openRaw(b, dir)
 			var n atomic.Int64
-			body := benchRecord(1).Body
+			body := ssottest.Chatty(1).Body
 			var mu, alone sync.Mutex
 			var ratios, ours, lone, perBody, took []float64
 			store := func() {
 				start := time.Now()
-				out, err := log.Append(b.Context(), []amp.Record{benchRecord(n.Add(1))})
+				out, err := log.Append(b.Context(), []amp.Record{ssottest.Chatty(n.Add(1))})
 				if err != nil || !out[0].Fresh {
 					b.Errorf("%+v, %v", out, err)
 				}
@@ -221,7 +203,7 @@ func filled(b *testing.B, n int) string {
 	batch := make([]amp.Record, 0, 500)
 	for i := range n {
 		task := ssottest.Task(1 + (i/1000)*100 + i%100)
-		r := ssottest.Note(fmt.Sprintf("note-%s-%09d", task, i), task, benchText)
+		r := ssottest.Note(fmt.Sprintf("note-%s-%09d", task, i), task, ssottest.ChattyText)
 		if i%10 == 0 {
 			r = ssottest.Propose(fmt.Sprintf("plan-%s-%09d", task, i), task, "A title")
 		}

@@ -17,6 +17,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/ssottest"
 )
 
 // copyEntries is how long the journal of the benchmarks below is, 20,000 entries, or what ARBITER_BENCH_COPY says.
@@ -41,7 +42,7 @@ func benchLog(b *testing.B, n int) *Log {
 	for from := 0; from < n; from += 500 {
 		records := make([]amp.Record, 0, 500)
 		for i := from; i < min(from+500, n); i++ {
-			records = append(records, benchRecord(int64(i)))
+			records = append(records, ssottest.Chatty(int64(i)))
 		}
 		if _, err := log.Append(b.Context(), records); err != nil {
 			b.Fatal(err)
@@ -175,7 +176,7 @@ func appendsDuring(b *testing.B, log *Log, from int, f func() error) (rate float
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				start := time.Now()
-				if _, err := log.Append(b.Context(), []amp.Record{benchRecord(int64(from + p + 4*i))}); err != nil {
+				if _, err := log.Append(b.Context(), []amp.Record{ssottest.Chatty(int64(from + p + 4*i))}); err != nil {
 					b.Error(err)
 					return
 				}

@@ -35,7 +35,7 @@ func playLeft(args []string) error {
 		return err
 	}
 	for i := range 300 {
-		r := benchRecord(time.Now().UnixNano()/1000 + int64(i))
+		r := ssottest.Chatty(time.Now().UnixNano()/1000 + int64(i))
 		if _, err := log.Append(context.Background(), []amp.Record{r}); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func BenchmarkScreen(b *testing.B) {
 				for range producers {
 					wg.Go(func() {
 						for ctx.Err() == nil {
-							if _, err := log.Append(b.Context(), []amp.Record{benchRecord(k.Add(1))}); err != nil {
+							if _, err := log.Append(b.Context(), []amp.Record{ssottest.Chatty(k.Add(1))}); err != nil {
 								b.Error(err)
 							}
 						}
@@ -269,7 +269,7 @@ func BenchmarkGrowth(b *testing.B) {
 		var rates [2]float64
 		for i, log := range []*Log{short, long} {
 			rates[i] = rate(8, 300*time.Millisecond, func() {
-				r := benchRecord(k.Add(1))
+				r := ssottest.Chatty(k.Add(1))
 				r.TaskID = amp.TaskID("T-2027-" + string(r.TaskID[len(r.TaskID)-3:])) // new ones in both: a task costs with what it went through
 				if out, err := log.Append(b.Context(), []amp.Record{r}); err != nil || out[0].Err != nil {
 					b.Error(out, err)
@@ -327,7 +327,7 @@ func uneven(n int) amp.Record {
 	r := rand.New(rand.NewPCG(uint64(n), 3))
 	length := int(1700 * math.Exp(0.6*r.NormFloat64()))
 	task := ssottest.Task(1 + n%64)
-	return ssottest.Note(benchRecord(int64(n)).ID, task, strings.Repeat(benchText, 1+length/len(benchText))[:length])
+	return ssottest.Note(ssottest.Chatty(int64(n)).ID, task, strings.Repeat(ssottest.ChattyText, 1+length/len(ssottest.ChattyText))[:length])
 }
 
 func numbers(n int) []int {

@@ -190,7 +190,7 @@ func BenchmarkIndex(b *testing.B) {
 			run := func(log *Log, long time.Duration) float64 {
 				return rate(producers, long, func() {
 					k := n.Add(1)
-					r := benchRecord(k)
+					r := ssottest.Chatty(k)
 					r.Body = records[k%4096].Body
 					if r.Kind != records[k%4096].Kind {
 						r = ssottest.Raw("r"+strconv.FormatInt(k, 10), ssottest.Task(int(1+k%64)), r.Body)
