@@ -22,7 +22,7 @@ test: ## every test
 
 .PHONY: race
 race: ## every test under the race detector, which needs a C compiler
-	$(GO) test -race ./...
+	$(GO) test -race -timeout 60m ./...
 
 .PHONY: check
 check: format-check vet fix-check lint race ## what a change has to pass

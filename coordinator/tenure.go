@@ -19,7 +19,8 @@ const defaultLease = 30 * time.Second
 // presence marks the lease by which a coordinator shows that it is there. No task has an id like that.
 const presence = "@"
 
-// tenure is a lease that this coordinator holds. What is done for the task is done under its context, which ends with the lease.
+// tenure is a lease that this coordinator holds, as it was when it was given: whoever works under it reads that, so that until when it was
+// prolonged is not in it. What is done for the task is done under its context, which ends with the lease.
 type tenure struct {
 	ssot.Lease
 	ctx   context.Context
@@ -140,12 +141,11 @@ func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 			h = nil
 		}
 		if h == nil {
-			h = &tenure{}
+			h = &tenure{Lease: l}
 			h.ctx, h.end = context.WithCancel(context.Background())
 			h.timer = time.AfterFunc(left, func() { m.lapse(h, l.Task) })
 			m.held[l.Task] = h
 		}
-		h.Lease = l
 		h.timer.Reset(left)
 	}
 	if len(leases) > 0 {
