@@ -65,8 +65,15 @@ func code(err error) string {
 	return ""
 }
 
+// panicked reports whether the server died of what it says, for instance for want of room for its log: whether the transaction is stored is
+// known when it is back.
+func panicked(e *pgconn.PgError) bool { return e.SeverityUnlocalized == "PANIC" }
+
 // lost reports whether an error is about the connection, which another one may not have.
 func lost(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && panicked(e) {
+		return true
+	}
 	c := code(err)
 	switch c {
 	case tooManyConnections, readOnlyTransaction, idleInTransaction, adminShutdown, crashShutdown, cannotConnectNow:
@@ -103,6 +110,9 @@ func (p *place) fault(err error) error {
 			return p.unreachable(err)
 		}
 		return err
+	}
+	if panicked(e) {
+		return p.unreachable(err)
 	}
 	why := p.scrub(e.Message)
 	switch e.Code {
