@@ -30,9 +30,8 @@ type wordPairs struct {
 // end forgets the last word: what comes next does not stand beside it.
 func (p *wordPairs) end() { p.left = p.left[:0] }
 
-// add adds the word whose term this is; inside says that it begins within the last one, apart that the two are a pair.
-func (p *wordPairs) add(term []byte, inside, apart bool) {
-	h := hashTerm(term)
+// add adds the word whose term has this hash; inside says that it begins within the last one, apart that the two are a pair.
+func (p *wordPairs) add(h uint64, inside, apart bool) {
 	if !inside {
 		for _, l := range p.left {
 			if apart {

@@ -36,11 +36,34 @@ type termer struct {
 	each  func(term []byte)
 	pairs wordPairs
 	buf   []byte
+	// told are the words that each was called with, by a part of their hash, as long as no other word took their place; arena holds them.
+	told  [256]told
+	arena []byte
+}
+
+// told is where a word lies in the arena.
+type told struct {
+	hash      uint64
+	from, end int
 }
 
 func (t *termer) add(term string) {
 	t.buf = append(t.buf[:0], term...)
 	t.each(t.buf)
+}
+
+// word adds a word: most stand in a text more than once. inside and apart are as in [wordPairs].
+func (t *termer) word(term []byte, inside, apart bool) {
+	h := hashTerm(term)
+	t.pairs.add(h, inside, apart)
+	k := &t.told[h>>56]
+	if k.end > 0 && k.hash == h && string(t.arena[k.from:k.end]) == string(term) {
+		return
+	}
+	t.each(term)
+	from := len(t.arena)
+	t.arena = append(t.arena, term...)
+	*k = told{hash: h, from: from, end: len(t.arena)}
 }
 
 // anyEntry is a term of every entry.
@@ -51,7 +74,7 @@ const maxTerm = 32
 
 // words adds the term of every place in s where a word begins, and the pairs of words.
 func (t *termer) words(s string) {
-	prev, space := rune(0), true
+	prev, space, buf := rune(0), true, t.buf
 	t.pairs.end()
 	for i := 0; i < len(s); {
 		// Nearly all there is: ASCII that begins no word, since it is none or goes on with one.
@@ -62,7 +85,18 @@ func (t *termer) words(s string) {
 				prev = rune(c)
 				i++
 				continue
-			case k != upperCase && classes[prev] != noWord:
+			case classes[prev] == noWord:
+				if n := plainWord(s[i:]); n > 0 {
+					buf = append(buf[:0], s[i:i+n]...)
+					if k == upperCase {
+						buf[0] += 'a' - 'A'
+					}
+					t.word(buf, false, space)
+					prev, space = rune(s[i+n-1]), false
+					i += n
+					continue
+				}
+			case k != upperCase:
 				prev = rune(c)
 				i++
 				continue
@@ -71,9 +105,8 @@ func (t *termer) words(s string) {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case startsWord(prev, r, s[i+size:]):
-			t.buf, _ = appendTerm(t.buf[:0], s[i:])
-			t.each(t.buf)
-			t.pairs.add(t.buf, joins(r) && joins(prev), space || isUnspaced(r))
+			buf, _ = appendTerm(buf[:0], s[i:])
+			t.word(buf, joins(r) && joins(prev), space || isUnspaced(r))
 			space = false
 		case r == ' ':
 			space = true
@@ -81,6 +114,7 @@ func (t *termer) words(s string) {
 		prev = r
 		i += size
 	}
+	t.buf = buf
 }
 
 // The classes of ASCII characters.
@@ -104,6 +138,24 @@ var classes = func() (all [utf8.RuneSelf]uint8) {
 	}
 	return all
 }()
+
+// plainWord is the length of the word that s begins with when it is one of ASCII without another one inside, as nearly all are, else 0.
+func plainWord(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf || i > maxTerm:
+			return 0
+		case classes[c] == noWord:
+			return i
+		case classes[c] == upperCase:
+			return 0
+		}
+	}
+	if len(s) > maxTerm {
+		return 0
+	}
+	return len(s)
+}
 
 // appendTerm appends the term of the word that s begins with, and returns how many bytes of s the word has, as far as it counts.
 func appendTerm(dst []byte, s string) ([]byte, int) {
@@ -225,7 +277,7 @@ func (n needle) terms() (terms []Term, exact bool) {
 		prefix := joins(r) && last && !n.whole && count < maxTerm
 		terms = append(terms, Term{Text: string(word), Prefix: prefix})
 		if !prefix {
-			pairs.add(word, false, space || isUnspaced(r))
+			pairs.add(hashTerm(word), false, space || isUnspaced(r))
 		}
 		space = false
 		exact = i == 0 && last && count < maxTerm

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 )
@@ -75,6 +76,54 @@ func TestSearch_clausesNeverLose(t *testing.T) {
 			r.Fatalf("the index finds %q for %+v and says that it is exact; its terms are %q", e.Body, s, termsOf(e))
 		}
 	})
+}
+
+// The ways round what is slow find the words and pairs that a look at every character finds.
+func TestTerms_words(t *testing.T) {
+	t.Parallel()
+	const piece = `[a-zA-Z0-9]{1,40}|[a-c]{1,3}|[A-Z][a-z]{0,4}|[ ._/-]{1,2}|é|会话|Ä|\x{301}|ß`
+	rapid.Check(t, func(r *rapid.T) {
+		s := strings.Join(rapid.SliceOfN(rapid.StringMatching(piece), 0, 30).Draw(r, "text"), "")
+		var want, got []string
+		var pairs wordPairs
+		prev, space := rune(0), true
+		for i, c := range s {
+			if startsWord(prev, c, s[i+utf8.RuneLen(c):]) {
+				term, _ := appendTerm(nil, s[i:])
+				want = append(want, string(term))
+				pairs.add(hashTerm(term), joins(c) && joins(prev), space || isUnspaced(c))
+				space = false
+			} else if c == ' ' {
+				space = true
+			}
+			prev = c
+		}
+		words := termer{each: func(term []byte) { got = append(got, string(term)) }}
+		words.words(s)
+		for _, list := range []*[]string{&want, &got} {
+			slices.Sort(*list)
+			*list = slices.Compact(*list)
+		}
+		if !slices.Equal(got, want) || words.pairs.have != pairs.have {
+			r.Fatalf("%q has the words %q, want %q; pairs alike: %v", s, got, want, words.pairs.have == pairs.have)
+		}
+	})
+}
+
+func BenchmarkTerms(b *testing.B) {
+	for name, text := range map[string]string{
+		"chatty": strings.Repeat("what was said about it, ", 80),
+		"plain":  strings.Repeat("The session of run_all in cmd/arbiter/serve.go:42 holds the lock until BreathSession ends; retried 3 times. ", 18),
+	} {
+		b.Run(name, func(b *testing.B) {
+			e := searchEntry(KindTurn, Executor, "codex", Turn{Event: TurnEnded, Text: text})
+			b.SetBytes(int64(len(e.Body)))
+			n := 0
+			for b.Loop() {
+				Terms(e, func([]byte) { n++ })
+			}
+		})
+	}
 }
 
 // What an index holds is stored; when the terms of entries change, an index has to be made anew. Then raise searchVersion in
