@@ -17,7 +17,7 @@ func fails(with ...*providers.TurnError) play {
 	return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
 		if n <= len(with) {
 			emit(agenttest.Accept(turn))
-			return providers.Outcome{}, with[n-1]
+			return providers.Outcome{Usage: with[n-1].Usage}, with[n-1] // adapters say it in both
 		}
 		return works(ctx, turn, n, emit)
 	}

@@ -82,9 +82,9 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 	t := c.board.Task(l.TaskID)
 	u := l.Turn
 	u.Event, u.TookMS, u.Exit, u.Session = amp.TurnEnded, now.Sub(l.started).Milliseconds(), e.out.Exit, e.out.Session
-	used := e.out.Usage
+	used := providers.Spent(e.out, e.err)
 	if te, ok := errors.AsType[*providers.TurnError](e.err); ok {
-		used, u.Failure = used.Plus(te.Usage), string(te.Failure)
+		u.Failure = string(te.Failure)
 	}
 	u.Tokens, u.CostUSD, u.Model, u.Text = used.Tokens, c.cost(used), used.Model, l.held
 	u.Answer, u.WaitedMS = spoken(e.out.Answer), l.waits.total().Milliseconds()

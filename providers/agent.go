@@ -180,7 +180,7 @@ type TurnError struct {
 	Exit *int
 	// Retry is how long to wait before the next try, when the service said so; 0 leaves it to the caller.
 	Retry time.Duration
-	// Usage is what the turn took all the same.
+	// Usage is what the turn took all the same, all of it; an outcome beside the error may say it once more, see [Spent].
 	Usage Usage
 }
 

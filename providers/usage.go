@@ -1,6 +1,9 @@
 package providers
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // Usage is what one turn took of a model. Counts are of this turn alone, never of the whole session.
 type Usage struct {
@@ -17,14 +20,30 @@ type Usage struct {
 	CostUSD float64
 }
 
-// Plus is the sum of both; the model is the last one that was named.
+// The most of a sum: what agents say of themselves adds up to no number that overflows or cannot be written down.
+const (
+	maxTokens = math.MaxInt64 / 4
+	maxCost   = 1e9
+)
+
+// Plus is the sum of both, bounded; the model is the last one that was named.
 func (u Usage) Plus(v Usage) Usage {
 	if v.Model != "" {
 		u.Model = v.Model
 	}
-	u.Input, u.Cached, u.CacheWrite = u.Input+v.Input, u.Cached+v.Cached, u.CacheWrite+v.CacheWrite
-	u.Output, u.Tokens, u.CostUSD = u.Output+v.Output, u.Tokens+v.Tokens, u.CostUSD+v.CostUSD
+	add := func(a, b int) int { return min(max(a, 0), maxTokens) + min(max(b, 0), maxTokens) }
+	u.Input, u.Cached, u.CacheWrite = add(u.Input, v.Input), add(u.Cached, v.Cached), add(u.CacheWrite, v.CacheWrite)
+	u.Output, u.Tokens = add(u.Output, v.Output), add(u.Tokens, v.Tokens)
+	u.CostUSD = min(max(u.CostUSD, 0)+max(v.CostUSD, 0), maxCost)
 	return u
+}
+
+// Spent is what a turn took that ended so: what its error says, which is all of it, else its outcome.
+func Spent(out Outcome, err error) Usage {
+	if te, ok := errors.AsType[*TurnError](err); ok && te.Usage != (Usage{}) {
+		return te.Usage
+	}
+	return out.Usage
 }
 
 // Price is what a million tokens cost, in US dollars.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -422,6 +423,27 @@ func TestAgent_stopped(t *testing.T) {
 		}
 		if n := len(b.Queue("")); n != 0 {
 			t.Errorf("%d requests wait", n)
+		}
+		stop()
+	})
+}
+
+// An agent that says absurd things of what it took gets no number that the journal cannot hold.
+func TestAgent_absurdUsage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, stop := start(t, &journal{}, nil)
+		defer stop()
+		scripted(t, b, map[string]func(context.Context, *player, *Message) error{
+			bob: func(ctx context.Context, p *player, m *Message) error {
+				usage := map[string]any{"usage": map[string]any{"cost_usd": math.MaxFloat64, "input_tokens": math.MaxInt64, "output_tokens": math.MaxInt64}}
+				_ = p.say(ctx, m, StatusUpdate, nil, usage)
+				return p.say(ctx, m, TaskResponse, map[string]any{"completion_status": "complete"}, usage)
+			},
+		})
+		_, out, err := run1(t, b, turnOf(dispatch))
+		if err != nil || math.IsInf(out.Usage.CostUSD, 0) || out.Usage.Tokens <= 0 || out.Usage.Input <= 0 {
+			t.Errorf("usage %+v, %v", out.Usage, err)
 		}
 		stop()
 	})

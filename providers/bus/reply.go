@@ -249,7 +249,7 @@ func usageOf(m *Message) (u providers.Usage) {
 	}
 	u = providers.Usage{Model: program.Short([]byte(said.Model), 100), Input: said.Input, Output: said.Output, Tokens: said.Tokens, CostUSD: said.CostUSD}
 	if u.Tokens == 0 {
-		u.Tokens = u.Input + u.Output
+		u.Tokens = providers.Usage{Tokens: u.Input}.Plus(providers.Usage{Tokens: u.Output}).Tokens // bounded
 	}
 	return u
 }

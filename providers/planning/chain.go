@@ -121,7 +121,7 @@ func (c *chain) ask(ctx context.Context, stage amp.ChainStage) ([]byte, error) {
 	prompt := c.prompt(stage)
 	turn.Prompt, turn.Context, turn.Chain, turn.Session, turn.Reply, turn.Limits = &prompt, nil, nil, "", nil, s.Limits
 	out, err := s.Agent.Run(ctx, turn, func(ev providers.Event) { c.pass(stage, ev) })
-	c.usage = c.usage.Plus(out.Usage)
+	c.usage = c.usage.Plus(providers.Spent(out, err))
 	if err == nil {
 		return []byte(out.Text), nil
 	}
@@ -129,7 +129,6 @@ func (c *chain) ask(ctx context.Context, stage amp.ChainStage) ([]byte, error) {
 		named := *te
 		named.Text = fmt.Sprintf("the %s agent %s: %s", stage, s.Name, te.Text)
 		named.Usage = providers.Usage{}
-		c.usage = c.usage.Plus(te.Usage)
 		if _, unproven := errors.AsType[*providers.UnprovenError](err); !unproven {
 			return nil, &named
 		}
