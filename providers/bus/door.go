@@ -64,12 +64,19 @@ func decode(data []byte, strict bool, limit int) (*Message, []amp.Problem, error
 // door collects what is wrong with a message.
 type door struct{ problems, warnings []amp.Problem }
 
+// maxProblems is how many problems, and how many warnings, one message can have. Thousands would say no more.
+const maxProblems = 100
+
 func (d *door) bad(rule, field, format string, args ...any) {
-	d.problems = append(d.problems, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	if len(d.problems) < maxProblems {
+		d.problems = append(d.problems, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	}
 }
 
 func (d *door) warn(rule, field, format string, args ...any) {
-	d.warnings = append(d.warnings, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	if len(d.warnings) < maxProblems {
+		d.warnings = append(d.warnings, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	}
 }
 
 var (

@@ -2,6 +2,8 @@ package bus
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -233,4 +235,31 @@ func FuzzDecode(f *testing.F) {
 			t.Error("an agent without a name")
 		}
 	})
+}
+
+// A message that breaks a rule a hundred thousand times is refused in a few words: what is kept of it is no larger than what came.
+func TestDecode_fewWords(t *testing.T) {
+	t.Parallel()
+	good := string(note("m1", ada, bob, nil))
+	for name, raw := range map[string]string{
+		"problems": strings.Replace(good, `"timeout"`, `"fallback_agents":["a"`+strings.Repeat(`,""`, 100_000)+`],"timeout"`, 1),
+		"warnings": strings.Replace(good, `"timeout"`, manyMembers(100_000)+`"timeout"`, 1),
+	} {
+		_, warnings, err := Decode([]byte(raw))
+		n := len(warnings)
+		if inv, ok := errors.AsType[*amp.InvalidError](err); ok {
+			n += len(inv.Problems)
+		}
+		if n == 0 || n > 2*maxProblems {
+			t.Errorf("%s: %d of them", name, n)
+		}
+	}
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"x%d":1,`, i)
+	}
+	return b.String()
 }

@@ -47,6 +47,8 @@ const (
 	MaxBatch = 1000
 
 	maxType = 100
+	// maxProblems is how many problems, and how many warnings, one event can have. Thousands would say no more.
+	maxProblems = 100
 )
 
 // Encode writes an event on one line.
@@ -115,11 +117,15 @@ func Check(e *Event) error {
 type report struct{ errors, warnings []amp.Problem }
 
 func (r *report) refuse(rule, field, format string, args ...any) {
-	r.errors = append(r.errors, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	if len(r.errors) < maxProblems {
+		r.errors = append(r.errors, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	}
 }
 
 func (r *report) warn(rule, field, format string, args ...any) {
-	r.warnings = append(r.warnings, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	if len(r.warnings) < maxProblems {
+		r.warnings = append(r.warnings, amp.Problem{Rule: rule, Field: field, Message: fmt.Sprintf(format, args...)})
+	}
 }
 
 func (r *report) object(data []byte) (map[string]any, bool) {

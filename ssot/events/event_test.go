@@ -340,3 +340,19 @@ func FuzzDecode(f *testing.F) {
 		e.Expired(time.Time{})
 	})
 }
+
+// An event that breaks a rule a hundred thousand times is refused in a few words: what is kept of it is no larger than what came.
+func TestDecode_fewWords(t *testing.T) {
+	t.Parallel()
+	envelope := `{"id":"5a1d7a1e-2f0b-5c0e-9d63-a4b1747e6a01","source":"planning-system","timestamp":"2026-11-22T08:00:00Z","correlation_id":"5a1d7a1e-2f0b-5c0e-9d63-a4b1747e6a01",`
+	for name, rest := range map[string]string{
+		"errors":   `"type":"task.completed","data":{"artifacts":[1` + strings.Repeat(",1", 100_000) + `]}}`,
+		"warnings": `"type":"task.updated","data":{"updated_fields":["a"` + strings.Repeat(`,"x"`, 100_000) + `]}}`,
+		"batch":    `"type":"batch","data":{"batch_size":1000,"messages":[{}` + strings.Repeat(",{}", 999) + `]}}`,
+	} {
+		_, errs, warnings := Decode([]byte(envelope + rest))
+		if n := len(errs) + len(warnings); n == 0 || n > 2*maxProblems {
+			t.Errorf("%s: %d and %d of them", name, len(errs), len(warnings))
+		}
+	}
+}
