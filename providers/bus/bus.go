@@ -24,6 +24,7 @@ type Bus struct {
 	pending  map[Key]*op
 	reserved map[string]room // what is on its way to the journal, by recipient
 	complain map[string]*budget
+	entering map[string]bool // registrations on their way to the journal
 	count    counts
 	desk     desk
 	late     *Session // holds answers that were taken, see keepAnswer
@@ -61,7 +62,7 @@ func New(cfg Config, state *State) *Bus {
 	}
 	b := &Bus{
 		cfg: cfg, started: time.Now(), ops: make(chan *op, maxBatch), kick: make(chan struct{}, 1), closed: make(chan struct{}), state: state,
-		live: map[string]*live{}, sessions: map[string][]*Session{}, pending: map[Key]*op{}, reserved: map[string]room{},
+		live: map[string]*live{}, entering: map[string]bool{}, sessions: map[string][]*Session{}, pending: map[Key]*op{}, reserved: map[string]room{},
 		complain: map[string]*budget{}, count: newCounts(), desk: desk{open: map[string]*errand{}},
 	}
 	b.late = &Session{bus: b, agent: Coordinator, via: "here", held: map[Key]*item{}}
@@ -170,6 +171,14 @@ func (b *Bus) apply(f *Fact, at time.Time) {
 		b.cfg.Logger.Error("fold a fact of the bus", "event", f.Event, "err", err)
 	}
 	b.happened(f, before)
+	switch f.Event {
+	case Registered:
+		b.live[f.AgentID] = &live{since: time.Now()}
+	case Removed:
+		b.end(f.AgentID, ErrRemoved)
+		delete(b.live, f.AgentID)
+	case Queued, Delivered, HandedOver, DeadLetter, Resent, Withdrawn:
+	}
 	to := f.AgentID
 	for _, k := range f.Keys {
 		if it := b.state.items[k]; it != nil {

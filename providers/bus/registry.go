@@ -76,25 +76,27 @@ func (b *Bus) Register(ctx context.Context, who Caller, body []byte) (*Descripto
 	d.Bearer, d.Role = who.Name, who.Role
 	b.mu.Lock()
 	refused := b.mayRegister(who, d)
+	if refused == nil {
+		b.entering[d.AgentID] = true
+	}
 	b.mu.Unlock()
 	if refused != nil {
 		return nil, b.refuse(ctx, who, withoutCredentials(body), refused)
 	}
-	if err := b.fact(ctx, Fact{Event: Registered, Agent: d, AgentID: d.AgentID, By: who.Name}); err != nil {
-		return nil, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.live[d.AgentID] = &live{since: time.Now()}
-	return d, nil
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.entering, d.AgentID)
+	}()
+	return d, b.fact(ctx, Fact{Event: Registered, Agent: d, AgentID: d.AgentID, By: who.Name})
 }
 
 // mayRegister says why an agent must not register. The lock is held.
 func (b *Bus) mayRegister(who Caller, d *Descriptor) *RefusedError {
-	if b.state.agents[d.AgentID] != nil {
+	if b.state.agents[d.AgentID] != nil || b.entering[d.AgentID] {
 		return refusal("BUS-061", "", "Agent %s already registered", d.AgentID)
 	}
-	if len(b.state.agents) >= b.cfg.Agents {
+	if len(b.state.agents)+len(b.entering) >= b.cfg.Agents {
 		return refusal("BUS-060", "", "%d agents are registered; remove some first", len(b.state.agents))
 	}
 	m, ours := b.cfg.Members[d.AgentID]
@@ -144,14 +146,8 @@ func (b *Bus) Remove(ctx context.Context, who Caller, agent string) (bool, error
 		facts = append(facts, dead)
 	}
 	b.mu.Unlock()
-	if err := b.fact(ctx, facts...); err != nil {
-		return false, err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.end(agent, ErrRemoved)
-	delete(b.live, agent)
-	return true, nil
+	err := b.fact(ctx, facts...)
+	return err == nil, err
 }
 
 func (b *Bus) member(agent string) bool {

@@ -1,0 +1,76 @@
+package bus
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"arbiter/amp"
+)
+
+// An agent that connects or fetches in the moment in which its registration, or its removal, has just been written down finds a bus that goes on.
+func TestRegister_atOnceThere_B03(t *testing.T) {
+	t.Parallel()
+	b, _ := start(t, &journal{}, nil)
+	written := func(f Fact) { // as the writer does, before whoever asked for it goes on
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.apply(&f, time.Now())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	written(Fact{Event: Registered, AgentID: bob, Agent: &Descriptor{AgentID: bob, Framework: "codex"}})
+	if _, err := b.Fetch(ctx, anyone, bob, 1); err != nil {
+		t.Errorf("Fetch = %v", err)
+	}
+	s := open(t, b, bob)
+	written(Fact{Event: Removed, AgentID: bob})
+	select {
+	case <-s.Ended():
+	default:
+		t.Error("the connection of an agent that was removed goes on")
+	}
+	written(Fact{Event: Registered, AgentID: bob, Agent: &Descriptor{AgentID: bob, Framework: "codex"}})
+	fresh := open(t, b, bob)
+	select {
+	case <-fresh.Ended():
+		t.Errorf("the connection after the next registration ended: %v", fresh.Why())
+	default:
+	}
+}
+
+// Of two tokens that register the same agent at the same moment one has it (BUS-061).
+func TestRegister_once_BUS061(t *testing.T) {
+	t.Parallel()
+	j := &journal{}
+	entered, goOn := make(chan bool, 8), make(chan bool)
+	b, _ := start(t, j, func(c *Config) {
+		c.Open = false
+		c.Append = func(ctx context.Context, records []amp.Record) error {
+			entered <- true
+			<-goOn
+			return j.append(ctx, records)
+		}
+	})
+	done := make(chan error, 2)
+	register := func(who string) {
+		_, err := b.Register(t.Context(), Caller{Name: who, Role: amp.Executor}, []byte(`{"agent_descriptor":{"agent_id":"`+bob+`","framework":"codex"}}`))
+		done <- err
+	}
+	go register("first")
+	<-entered
+	go register("second")
+	close(goOn)
+	good := 0
+	for range 2 {
+		if err := <-done; err == nil {
+			good++
+		} else if !strings.Contains(err.Error(), "Agent "+bob+" already registered") {
+			t.Error(err)
+		}
+	}
+	if got := b.Agents()[0].Bearer; good != 1 || got != "first" {
+		t.Errorf("%d registrations were taken; the agent is %s's", good, got)
+	}
+}
