@@ -76,14 +76,19 @@ func (p *pacedWriter) Write(data []byte) (int, error) {
 	return p.w.Write(data)
 }
 
-// pacedReader is the same for what is read.
+// pacedReader is the same for what is read, until the time of the whole is over.
 type pacedReader struct {
-	r  io.Reader
-	rc *http.ResponseController
+	r     io.Reader
+	rc    *http.ResponseController
+	until time.Time
 }
 
 func (p *pacedReader) Read(data []byte) (int, error) {
-	_ = p.rc.SetReadDeadline(time.Now().Add(writeTime)) // as above
+	next := time.Now().Add(writeTime)
+	if next.After(p.until) {
+		next = p.until
+	}
+	_ = p.rc.SetReadDeadline(next) // as above
 	return p.r.Read(data)
 }
 
@@ -101,7 +106,7 @@ func (b *Bus) arrive(w http.ResponseWriter, r *http.Request) {
 		b.fail(w, badRequest("offset and size are numbers of bytes"))
 		return
 	}
-	body := &pacedReader{r.Body, http.NewResponseController(w)}
+	body := &pacedReader{r.Body, http.NewResponseController(w), time.Now().Add(bundleTime)}
 	n, err := b.cfg.Bus.Arrive(who, agentOf(r), r.PathValue("id"), r.PathValue("sum"), offset, size, body)
 	if err != nil {
 		b.fail(w, err)

@@ -39,8 +39,20 @@ type desk struct {
 // errand is one of them.
 type errand struct {
 	run *run
-	dir string     // where parcels arrive
-	mu  sync.Mutex // one parcel at a time
+	dir string // where parcels arrive
+
+	mu sync.Mutex
+	// arriving and offering say that a parcel is on its way, in and out: one at a time.
+	arriving, offering bool
+	// over says that the answer is here, or that the turn has ended: nothing is written any more, however slowly its sender goes on.
+	over bool
+}
+
+// end keeps out what still arrives. It waits for no sender.
+func (e *errand) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
 }
 
 // errandFolder is where the parcels of a request arrive.
@@ -65,9 +77,8 @@ func (b *Bus) serve(r *run, id string) (closing func(failed *providers.TurnError
 			delete(b.desk.open, id)
 		}
 		b.desk.mu.Unlock()
+		e.end()
 		if failed == nil || failed.Failure != providers.FailKilled {
-			e.mu.Lock()
-			defer e.mu.Unlock()
 			if err := os.RemoveAll(e.dir); err != nil {
 				b.cfg.Logger.Warn("what arrived for a request stays", "err", err)
 			}
@@ -105,8 +116,47 @@ func (b *Bus) Offer(ctx context.Context, who Caller, agent, id string, have []st
 	if err != nil {
 		return err
 	}
+	if err := e.begin(&e.offering); err != nil {
+		return err
+	}
+	defer e.done(&e.offering)
 	first := &lateWriter{make: started}
 	return e.run.agent.config.Repository.Offer(ctx, e.run.turn.Work, have, first)
+}
+
+// begin takes the one place of those who bring a parcel, or fetch one.
+func (e *errand) begin(busy *bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return ErrNotOpen
+	}
+	if *busy {
+		return &FullError{What: "the desk of this request, where another parcel is on its way,"}
+	}
+	*busy = true
+	return nil
+}
+
+func (e *errand) done(busy *bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*busy = false
+}
+
+// fenced writes to a file as long as its errand goes on.
+type fenced struct {
+	e *errand
+	f *os.File
+}
+
+func (w fenced) Write(p []byte) (int, error) {
+	w.e.mu.Lock()
+	defer w.e.mu.Unlock()
+	if w.e.over {
+		return 0, ErrNotOpen
+	}
+	return w.f.Write(p)
 }
 
 // lateWriter makes its writer when there is something to write.
@@ -128,8 +178,6 @@ func (b *Bus) Arrived(who Caller, agent, id, sum string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	return e.arrived(sum)
 }
 
@@ -160,10 +208,10 @@ func (b *Bus) Arrive(who Caller, agent, id, sum string, offset, size int64, body
 	if size <= 0 || size > b.cfg.MaxParcel {
 		return 0, refusal("BUS-047", "size", "the bundle has %d bytes; 1 to %d are taken", size, b.cfg.MaxParcel)
 	}
-	if !e.mu.TryLock() {
-		return 0, &FullError{What: "the desk of this request, where another parcel arrives,"}
+	if err := e.begin(&e.arriving); err != nil {
+		return 0, err
 	}
-	defer e.mu.Unlock()
+	defer e.done(&e.arriving)
 	n, err := e.arrived(sum)
 	if err != nil {
 		return 0, err
@@ -176,14 +224,11 @@ func (b *Bus) Arrive(who Caller, agent, id, sum string, offset, size int64, body
 		return n, nil // the sender goes on from there
 	}
 	part := filepath.Join(e.dir, sum+".part")
-	if err := e.room(part); err != nil {
-		return 0, err
-	}
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := e.open(part)
 	if err != nil {
 		return 0, err
 	}
-	got, err := io.Copy(f, io.LimitReader(body, size-n))
+	got, err := io.Copy(fenced{e, f}, io.LimitReader(body, size-n))
 	n += got
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil || n < size {
 		return n, err
@@ -191,7 +236,25 @@ func (b *Bus) Arrive(who Caller, agent, id, sum string, offset, size int64, body
 	if err := checkSum(part, sum); err != nil {
 		return 0, errors.Join(err, os.Remove(part))
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return 0, ErrNotOpen
+	}
 	return n, os.Rename(part, done)
+}
+
+// open opens the file of a parcel while the errand goes on.
+func (e *errand) open(part string) (*os.File, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return nil, ErrNotOpen
+	}
+	if err := e.room(part); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
 // room makes the folder of parcels, and throws away what arrived of other ones: a request has one answer.
@@ -244,8 +307,7 @@ func (r *run) land(ctx context.Context, m *Message) *providers.TurnError {
 			return failure(providers.FailAnswer, "the bundle that its answer announces never arrived")
 		}
 	}
-	r.errand.mu.Lock()
-	defer r.errand.mu.Unlock()
+	r.errand.end() // what is read now stays as it is
 	err := r.agent.config.Repository.Take(ctx, r.turn.Work, r.turn.ID, file, p)
 	if refused, ok := errors.AsType[*amp.ParcelError](err); ok {
 		return failure(providers.FailAnswer, "its commits were refused: %s", refused.Why)

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,4 +174,43 @@ func TestDesk_refuses(t *testing.T) {
 func sumOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+// A host that never finishes sending a bundle keeps no turn from its end, and nothing that it sends afterwards is written.
+func TestDesk_slowSender(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	l, turn, done := newLiar(r)
+	id, sum := l.o.message.MessageID, sumOf("hello")
+	body, pen := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		res, err := l.do(t.Context(), http.MethodPut, requestPath(id)+"/bundles/"+sum, url.Values{"agent_id": {self}, "offset": {"0"}, "size": {"5"}}, body, 5)
+		if err == nil {
+			err = res.Body.Close()
+		}
+		sent <- err
+	}()
+	if _, err := pen.Write([]byte("h")); err != nil {
+		t.Fatal(err)
+	}
+	var here struct{ Received int64 }
+	for here.Received == 0 { // each asks the desk, which answers while the other one sends
+		if err := l.ask(t.Context(), http.MethodGet, requestPath(id)+"/bundles/"+sum, url.Values{"agent_id": {self}}, nil, &here); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.answer(&turn, jsonOf(amp.Parcel{Tip: r.base}))
+	if e := wait(t, "the end of the turn", done); e.err != nil {
+		t.Error(e.err)
+	}
+	if _, err := pen.Write([]byte("ello")); err != nil {
+		t.Log(err) // the desk may have gone already
+	}
+	if e, ok := errors.AsType[*statusError](wait(t, "the end of the upload", sent)); !ok || e.code != http.StatusConflict {
+		t.Errorf("the upload ended with %v", e)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.home, "parcels", "*", "*")); len(left) != 0 {
+		t.Errorf("the desk keeps %q", left)
+	}
 }
