@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -106,7 +107,7 @@ func everywhere(f func(i int)) {
 	wg.Wait()
 }
 
-func median(all []float64) float64 {
+func median[N cmp.Ordered](all []N) N {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2]
 }

@@ -24,8 +24,9 @@ import (
 
 func TestMain(m *testing.M) {
 	if os.Getenv("ARBITER_TEST_SELF") != "" || len(os.Args) > 1 && os.Args[1] == sandbox.ShimCommand {
-		stop := profiled()
+		stop, unwatched := profiled(), watched()
 		code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		unwatched()
 		stop()
 		os.Exit(code)
 	}

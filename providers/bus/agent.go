@@ -169,8 +169,8 @@ func (r *run) listen(ctx context.Context, deadline <-chan time.Time) *providers.
 func (r *run) holder() string {
 	r.bus.mu.Lock()
 	defer r.bus.mu.Unlock()
-	if t := r.bus.state.seen.all[r.key]; t != nil {
-		return t.to
+	if agent, known := r.bus.state.seen.holder(r.key); known {
+		return agent
 	}
 	return r.agent.config.AgentID
 }

@@ -27,13 +27,13 @@ func (b *Bus) delegate(ctx context.Context, m *Message, role amp.Role) (*delegat
 	d := &delegation{bus: b, message: m, key: KeyOf(m), role: role}
 	b.mu.Lock()
 	d.session = b.session(Coordinator, "here", d.answers, 0)
-	t := b.state.seen.get(d.key, b.cfg.Keep, time.Now())
+	t, sent := b.state.seen.get(d.key, b.cfg.Keep, time.Now())
 	waits := b.state.items[d.key] != nil
-	if t != nil {
-		d.at = t.at
+	if sent {
+		d.at = t.since()
 	}
 	answered := false
-	if q := b.state.queues[Coordinator]; q != nil && t != nil {
+	if q := b.state.queues[Coordinator]; q != nil && sent {
 		q.each(func(it *item) bool {
 			final := it.message.Type == TaskResponse || it.message.Type == ErrorMessage // a sign of life of an earlier turn promises nothing
 			answered = final && it.holder == nil && d.answers(it)
@@ -41,7 +41,7 @@ func (b *Bus) delegate(ctx context.Context, m *Message, role amp.Role) (*delegat
 		})
 	}
 	b.mu.Unlock()
-	if t != nil && (waits || answered) {
+	if sent && (waits || answered) {
 		d.watch()
 		return d, nil
 	}
@@ -56,7 +56,7 @@ func (b *Bus) delegate(ctx context.Context, m *Message, role amp.Role) (*delegat
 func (d *delegation) send(ctx context.Context, m *Message, to string) error {
 	b := d.bus
 	b.mu.Lock()
-	before := b.state.seen.get(d.key, b.cfg.Keep, time.Now()) != nil
+	_, before := b.state.seen.get(d.key, b.cfg.Keep, time.Now())
 	b.mu.Unlock()
 	if before {
 		if err := b.fact(ctx, Fact{Event: Withdrawn, Keys: []Key{d.key}, Why: "it is sent again"}); err != nil {
@@ -75,8 +75,8 @@ func (d *delegation) watch() {
 	b := d.bus
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t := b.state.seen.get(d.key, b.cfg.Keep, time.Now()); t != nil {
-		d.at = t.at
+	if t, sent := b.state.seen.get(d.key, b.cfg.Keep, time.Now()); sent {
+		d.at = t.since()
 	}
 	d.settled = nil
 	if it := b.state.items[d.key]; it != nil {
@@ -91,14 +91,14 @@ func (d *delegation) watch() {
 // it. The lock is held.
 func (d *delegation) answers(it *item) bool {
 	m := it.message
-	t := d.bus.state.seen.all[d.key]
-	if t == nil || it.first.Before(d.at) || m.Sender.AgentID != t.to || m.Link() != d.message.Link() {
+	holder, sent := d.bus.state.seen.holder(d.key)
+	if !sent || it.first.Before(d.at) || m.Sender.AgentID != holder || m.Link() != d.message.Link() {
 		return false
 	}
 	if of := textOf(m.Metadata["original_message_id"]); of != "" && of != d.message.MessageID {
 		return false
 	}
-	return d.bus.speaks(t.to, d.role)
+	return d.bus.speaks(holder, d.role)
 }
 
 // speaks reports whether an agent may speak for a role: its token says so, or nothing is known of it. The lock is held.

@@ -91,7 +91,7 @@ func (b *Bus) errand(who Caller, agent, id string) (*errand, error) {
 	b.mu.Lock()
 	d := b.state.agents[agent]
 	m := b.cfg.Members[agent]
-	t := b.state.seen.all[keyOf(Coordinator, id)]
+	holder, _ := b.state.seen.holder(keyOf(Coordinator, id))
 	b.mu.Unlock()
 	switch {
 	case d == nil:
@@ -104,7 +104,7 @@ func (b *Bus) errand(who Caller, agent, id string) (*errand, error) {
 	b.desk.mu.Lock()
 	defer b.desk.mu.Unlock()
 	e := b.desk.open[id]
-	if e == nil || t == nil || t.to != agent {
+	if e == nil || holder != agent {
 		return nil, ErrNotOpen
 	}
 	return e, nil

@@ -171,7 +171,7 @@ func (b *Bus) reserve(m *Message, to string) (o *op, first bool, r Receipt, err 
 		r.Duplicate = true
 		return o, false, r, nil
 	}
-	if b.state.items[k] != nil || b.state.seen.get(k, b.cfg.Keep, time.Now()) != nil {
+	if _, came := b.state.seen.get(k, b.cfg.Keep, time.Now()); came || b.state.items[k] != nil {
 		b.count.duplicates++
 		r.Duplicate = true
 		return nil, false, r, nil
