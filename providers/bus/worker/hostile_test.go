@@ -43,8 +43,10 @@ func newLiar(r *rig) (*liar, providers.Turn, <-chan ended) {
 		r.t.Fatal(err)
 	}
 	go func() { // answers pings until it is closed
-		for err == nil {
-			_, _, err = c.Read(context.WithoutCancel(r.t.Context()))
+		for {
+			if _, _, err := c.Read(context.WithoutCancel(r.t.Context())); err != nil {
+				return
+			}
 		}
 	}()
 	r.t.Cleanup(func() { _ = c.CloseNow() })

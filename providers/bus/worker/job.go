@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -48,7 +49,13 @@ type Job struct {
 	// Doing is one line of what happens now.
 	Doing  string  `json:"doing,omitzero"`
 	Answer *Answer `json:"answer,omitzero"`
+
+	// folder is the name of its folder, when that is another than a new job's.
+	folder string
 }
+
+// key names a job: a request may come to two agents of one worker, of which one takes over from the other.
+func key(agent, messageID string) string { return agent + "\x00" + messageID }
 
 // Answer is what a turn ended with.
 type Answer struct {
@@ -81,16 +88,20 @@ const (
 // shelf keeps jobs on disk.
 type shelf struct{ dir string }
 
-func (s shelf) folder(messageID string) string {
-	sum := sha256.Sum256([]byte(messageID))
-	return filepath.Join(s.dir, hex.EncodeToString(sum[:8]))
+func folderOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:8])
 }
 
-func (s shelf) file(j *Job, name string) string { return filepath.Join(s.folder(j.MessageID), name) }
+func (s shelf) folder(j *Job) string {
+	return filepath.Join(s.dir, cmp.Or(j.folder, folderOf(key(j.Agent, j.MessageID))))
+}
+
+func (s shelf) file(j *Job, name string) string { return filepath.Join(s.folder(j), name) }
 
 // put keeps a new request. It is durable when it returns.
 func (s shelf) put(j *Job, request []byte) error {
-	if err := os.MkdirAll(s.folder(j.MessageID), 0o700); err != nil {
+	if err := os.MkdirAll(s.folder(j), 0o700); err != nil {
 		return fmt.Errorf("keep a request: %w", err)
 	}
 	if err := renameio.WriteFile(s.file(j, requestFile), request, 0o600); err != nil {
@@ -133,15 +144,16 @@ func (s shelf) load() ([]*Job, error) {
 			return nil, fmt.Errorf("read a request: %w", err)
 		}
 		j := new(Job)
-		if err := json.Unmarshal(data, j); err != nil || s.folder(j.MessageID) != filepath.Join(s.dir, e.Name()) {
+		if err := json.Unmarshal(data, j); err != nil || e.Name() != folderOf(key(j.Agent, j.MessageID)) && e.Name() != folderOf(j.MessageID) {
 			return nil, fmt.Errorf("%s is damaged; move its folder away to go on without it", name)
 		}
+		j.folder = e.Name() // an older worker named it after the message alone
 		all = append(all, j)
 	}
 	return all, nil
 }
 
-func (s shelf) drop(j *Job) error { return os.RemoveAll(s.folder(j.MessageID)) }
+func (s shelf) drop(j *Job) error { return os.RemoveAll(s.folder(j)) }
 
 // Jobs are the jobs that a worker keeps in its home, the newest first.
 func Jobs(home string) ([]*Job, error) {

@@ -50,8 +50,8 @@ func readOrder(raw []byte) (*order, error) {
 	if m.Sender.AgentID != bus.Coordinator {
 		return nil, fmt.Errorf("it is from %q, not from the coordinator", m.Sender.AgentID)
 	}
-	if err := json.Unmarshal(m.Metadata["task_id"], &o.task); err != nil || o.task == "" {
-		return nil, errors.New("metadata.task_id is missing")
+	if err := json.Unmarshal(m.Metadata["task_id"], &o.task); err != nil || !o.task.Valid() || len(o.task) > 64 { // it names folders here
+		return nil, errors.New("metadata.task_id names no task")
 	}
 	if err := json.Unmarshal(m.Metadata["arbiter"], &o.about); err != nil || o.about.Turn == "" {
 		return nil, errors.New("metadata.arbiter names no turn: the coordinator is older than this worker, or none of Arbiter's")
@@ -64,6 +64,9 @@ func readOrder(raw []byte) (*order, error) {
 	}
 	if o.about.Workspace == nil {
 		return nil, errors.New("metadata.arbiter names no workspace: the coordinator is older than this worker")
+	}
+	if o.about.Workspace.TaskID != o.task { // one worktree for two of them
+		return nil, fmt.Errorf("its workspace is one of %q, and it is about %s", o.about.Workspace.TaskID, o.task)
 	}
 	return o, nil
 }

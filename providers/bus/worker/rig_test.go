@@ -239,6 +239,9 @@ type place struct {
 	home string
 	stop func()
 	w    *Worker
+	// other is a second agent, git what does the git work in place of the real one; nil is none.
+	other providers.Agent
+	git   func(Git) Git
 }
 
 func (r *rig) place() *place { return &place{r: r, home: filepath.Join(r.t.TempDir(), "there")} }
@@ -253,10 +256,17 @@ func (p *place) start(agent providers.Agent) {
 	if err != nil {
 		p.r.t.Fatal(err)
 	}
-	p.w, err = New(Config{
+	cfg := Config{
 		URL: "http://" + p.r.wire.addr, Token: "none", Name: "box", Home: p.home, Git: git, Logger: p.r.log.With("at", "worker"),
 		Agents: map[string]Member{"coder": {Agent: agent, Roles: []amp.Role{amp.Executor}}},
-	})
+	}
+	if p.other != nil {
+		cfg.Agents["other"] = Member{Agent: p.other, Roles: []amp.Role{amp.Executor}}
+	}
+	if p.git != nil {
+		cfg.Git = p.git(git)
+	}
+	p.w, err = New(cfg)
 	if err != nil {
 		p.r.t.Fatal(err)
 	}

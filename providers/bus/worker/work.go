@@ -197,8 +197,11 @@ func (w *Worker) persist(ctx context.Context, t *task, what string, f func() err
 func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn *providers.Turn) (*Answer, error) {
 	s := w.newTeller(ctx, t, len(turn.Message) > 0)
 	w.mu.Lock()
-	t.tell = s
-	err := w.become(t, Running, "the agent works")
+	err := errStopped
+	if t.State == Running { // it was not withdrawn while its worktree was made
+		t.tell = s
+		err = w.become(t, Running, "the agent works")
+	}
 	w.mu.Unlock()
 	if err != nil {
 		s.close()

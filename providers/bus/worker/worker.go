@@ -71,7 +71,7 @@ type Worker struct {
 	fatal chan error
 
 	mu    sync.Mutex
-	jobs  map[string]*task
+	jobs  map[string]*task       // by key
 	trees map[string]*sync.Mutex // one at a time works in a task's worktree, or fills a clone
 	wg    sync.WaitGroup
 }
@@ -119,7 +119,7 @@ func New(c Config) (*Worker, error) {
 		return nil, err
 	}
 	for _, j := range all {
-		w.jobs[j.MessageID] = &task{Job: *j, wake: make(chan struct{}, 1)}
+		w.jobs[key(j.Agent, j.MessageID)] = &task{Job: *j, wake: make(chan struct{}, 1)}
 	}
 	return w, nil
 }
@@ -197,12 +197,12 @@ func (w *Worker) take(ctx context.Context, agent string, raw []byte) error {
 		return nil
 	}
 	if o.message.Type != bus.TaskRequest {
-		return w.control(o)
+		return w.control(agent, o)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	id := o.message.MessageID
-	t := w.jobs[id]
+	t := w.jobs[key(agent, id)]
 	if t == nil {
 		t = &task{Job: Job{
 			MessageID: id, Agent: agent, Task: o.task, Role: o.about.Role, Turn: o.about.Turn, State: Taken, At: time.Now().UTC(),
@@ -210,7 +210,7 @@ func (w *Worker) take(ctx context.Context, agent string, raw []byte) error {
 		if err := w.shelf.put(&t.Job, raw); err != nil {
 			return err
 		}
-		w.jobs[id] = t
+		w.jobs[key(agent, id)] = t
 		w.cfg.Logger.Info("took a request", "agent", agent, "task", t.Task, "role", t.Role, "message", id)
 		w.begin(ctx, t)
 		return nil
@@ -261,7 +261,7 @@ func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error
 }
 
 // control takes a word of the coordinator about a request.
-func (w *Worker) control(o *order) error {
+func (w *Worker) control(agent string, o *order) error {
 	var said struct{ Status string }
 	if o.message.Type != bus.StatusUpdate || decode(o.message.Payload, &said) != nil || said.Status != "withdrawn" {
 		return nil
@@ -272,7 +272,7 @@ func (w *Worker) control(o *order) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.jobs[of]
+	t := w.jobs[key(agent, of)]
 	if t == nil || t.Turn != o.about.Turn || t.State == Told || t.State == Withdrawn {
 		return nil
 	}

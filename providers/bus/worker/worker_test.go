@@ -12,6 +12,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/providers"
+	"arbiter/providers/bus"
 )
 
 // honest does the work.
@@ -281,5 +282,110 @@ func TestWorker_violation(t *testing.T) {
 	}
 	if got := r.run("-C", r.repo, "rev-parse", "main"); got != r.base {
 		t.Errorf("main moved to %s", got)
+	}
+}
+
+// late is git work whose worktree is ready just when the request is withdrawn.
+type late struct {
+	Git
+	ready func()
+}
+
+func (l late) Prepare(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error) {
+	p, err := l.Git.Prepare(ctx, w, turnID)
+	l.ready()
+	return p, err
+}
+
+// A request that is withdrawn in the moment in which its worktree is ready does not run, and runs when it is asked for again.
+func TestWorker_withdrawnWhenReady(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.place()
+	agent := &fake{do: honest("again")}
+	first := true
+	withdrawn := make(chan struct{}, 1)
+	p.git = func(g Git) Git {
+		return late{g, func() {
+			if !first {
+				return
+			}
+			first = false
+			p.w.mu.Lock()
+			defer p.w.mu.Unlock()
+			for _, job := range p.w.jobs { // as control does
+				if err := p.w.become(job, Withdrawn, ""); err != nil {
+					t.Error(err)
+				}
+				job.stop()
+			}
+			withdrawn <- struct{}{}
+		}}
+	}
+	p.start(agent)
+	w := r.space("T-2026-001")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := r.begin(ctx, r.turn(w, "turn-1"))
+	wait(t, "the worktree", withdrawn)
+	cancel(&providers.StoppedError{Why: "the task was suspended"})
+	wait(t, "the end of the turn", done)
+	turn := r.turn(w, "turn-2")
+	r.wantDone(&turn, wait(t, "the end of the second turn", r.begin(t.Context(), turn)), "again")
+	if agent.count() != 1 {
+		t.Errorf("%d runs", agent.count())
+	}
+}
+
+// An agent takes over from another one of the same worker: it is asked the same, and answers itself.
+func TestWorker_fallbackBesideIt_BUS035(t *testing.T) {
+	t.Parallel()
+	const second = "worker://box/other"
+	r := newRig(t)
+	r.stopBus()
+	r.startBus(func(c *bus.Config) { c.Members[second] = bus.Member{Name: "other", Repository: true} })
+	var err error
+	if r.agent, err = r.bus.Agent(bus.AgentConfig{
+		Name: "coder", AgentID: self, Fallback: []string{second}, Repository: r.git, Limits: providers.Limits{Silence: 10 * time.Minute, Total: time.Hour},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p := r.place()
+	broken, sound := &fake{do: func(context.Context, int, providers.Turn, func(providers.Event)) (providers.Outcome, error) {
+		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailModel, Text: "no such model"}
+	}}, &fake{do: honest("two")}
+	p.other = sound
+	p.start(broken)
+	turn := r.turn(r.space("T-2026-001"), "turn-1")
+	r.wantDone(&turn, wait(t, "the end of the turn", r.begin(t.Context(), turn)), "two")
+	if broken.count() != 1 || sound.count() != 1 {
+		t.Errorf("%d and %d runs", broken.count(), sound.count())
+	}
+}
+
+// A request whose names would lead out of the worker's folder is not understood.
+func TestReadOrder_hostile(t *testing.T) {
+	t.Parallel()
+	order := func(task, workspace string) []byte {
+		m := message(bus.Coordinator, self, bus.TaskRequest, "msg_1_1", []byte(`{}`))
+		m.Metadata = map[string]amp.Raw{
+			"task_id": jsonOf(task),
+			"arbiter": jsonOf(map[string]any{"turn_id": "turn-1", "role": amp.Executor, "workspace": amp.Workspace{TaskID: amp.TaskID(workspace)}}),
+		}
+		raw, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	if _, err := readOrder(order("T-2026-001", "T-2026-001")); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range []string{"", "../../x", "T-2026-001/../../x", "/etc", "T-2026-" + strings.Repeat("1", 300)} {
+		if o, err := readOrder(order(task, task)); err == nil {
+			t.Errorf("%.40q is taken for a task: %s", task, o.task)
+		}
+	}
+	if _, err := readOrder(order("T-2026-001", "T-2026-002")); err == nil {
+		t.Error("the worktree of another task is taken")
 	}
 }
