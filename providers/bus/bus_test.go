@@ -424,3 +424,43 @@ func TestMetrics_operator(t *testing.T) {
 		}
 	})
 }
+
+// Who waits for a delivery is told how it ended: at once when the bus itself took the message, and as no delivery when it is a dead letter.
+func TestSync_delivery_BUS039(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, stop := start(t, &journal{}, func(c *Config) { c.Keep = time.Minute })
+		defer stop()
+		enlist(t, b, ada, bob)
+		tell := func(id, to string) (bool, time.Duration) {
+			began := time.Now()
+			a, err := b.SendSync(t.Context(), anyone, note(id, ada, to, func(m *Message) { m.Type, m.Routing.DeliveryMode = StatusUpdate, Sync }), time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a.Delivered, time.Since(began)
+		}
+		if yes, took := tell("m1", "communication-bus"); !yes || took != 0 {
+			t.Errorf("to the bus itself: %v after %s", yes, took)
+		}
+		if yes, took := tell("m2", bob); yes || took != time.Minute {
+			t.Errorf("a dead letter: %v after %s", yes, took)
+		}
+		if len(b.DeadLetters()) != 1 {
+			t.Errorf("dead letters: %+v", b.DeadLetters())
+		}
+		s := open(t, b, bob)
+		go func() {
+			if got, err := s.Next(t.Context(), 1); err == nil {
+				_ = s.Confirm(t.Context(), got[0].Key)
+			}
+		}()
+		if yes, took := tell("m3", bob); !yes || took != 0 {
+			t.Errorf("a delivery: %v after %s", yes, took)
+		}
+		if yes, took := tell("m3", bob); !yes || took != 0 {
+			t.Errorf("the same once more: %v after %s", yes, took)
+		}
+		stop()
+	})
+}

@@ -79,11 +79,8 @@ func (d *delegation) watch() {
 		d.at = t.since()
 	}
 	d.settled = nil
-	if it := b.state.items[d.key]; it != nil {
-		if it.confirm == nil {
-			it.confirm = make(chan struct{})
-		}
-		d.settled = it.confirm
+	if b.state.items[d.key] != nil {
+		d.settled = b.confirmation(d.key)
 	}
 }
 

@@ -17,7 +17,7 @@ type Receipt struct {
 	// Consumed is a heartbeat, which the bus itself takes.
 	Consumed bool
 	Warnings []amp.Problem
-	// Confirmed is closed when the recipient has it, or when it became a dead letter; nil when there is nothing to wait for.
+	// Confirmed is closed when the recipient has it, or when it became a dead letter; nil of what the bus itself took.
 	Confirmed <-chan struct{}
 }
 
@@ -100,24 +100,36 @@ func (s *Submitted) Wait() (Receipt, error) {
 		return s.receipt, nil
 	}
 	b := s.bus
-	if err := b.outcome(s.op); err != nil || !s.first {
+	if err := b.outcome(s.op); err != nil {
 		return s.receipt, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.count.took(s.receipt.Message, time.Now())
-	delivered := make(chan struct{})
-	if it := b.state.items[s.op.key]; it == nil {
-		close(delivered)
-	} else {
-		if it.confirm == nil {
-			it.confirm = delivered
-		}
-		delivered = it.confirm
+	if s.first {
+		b.count.took(s.receipt.Message, time.Now())
 	}
-	s.receipt.Confirmed = delivered
+	s.receipt.Confirmed = b.confirmation(s.op.key)
 	return s.receipt, nil
 }
+
+// confirmation is closed when a message waits no more. The lock is held.
+func (b *Bus) confirmation(k Key) <-chan struct{} {
+	it := b.state.items[k]
+	if it == nil {
+		return over
+	}
+	if it.confirm == nil {
+		it.confirm = make(chan struct{})
+	}
+	return it.confirm
+}
+
+// over is the confirmation of what waits no more.
+var over = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // may says why a caller must not send a message, nil when it may.
 func (b *Bus) may(who Caller, m *Message) *RefusedError {
@@ -173,7 +185,7 @@ func (b *Bus) reserve(m *Message, to string) (o *op, first bool, r Receipt, err 
 	}
 	if _, came := b.state.seen.get(k, b.cfg.Keep, time.Now()); came || b.state.items[k] != nil {
 		b.count.duplicates++
-		r.Duplicate = true
+		r.Duplicate, r.Confirmed = true, b.confirmation(k)
 		return nil, false, r, nil
 	}
 	if !b.known(to) {

@@ -60,6 +60,10 @@ func (b *Bus) SendSync(ctx context.Context, who Caller, raw []byte, most time.Du
 	if err != nil || !wants {
 		return a, joinClose(ctx, a, err)
 	}
+	if a.Consumed {
+		a.Delivered = true
+		return a, joinClose(ctx, a, nil)
+	}
 	limit, err := ParseTimeout(m.Routing.Timeout)
 	if err != nil || limit > most {
 		limit = most
@@ -69,7 +73,7 @@ func (b *Bus) SendSync(ctx context.Context, who Caller, raw []byte, most time.Du
 	if a.session == nil {
 		select {
 		case <-a.Confirmed:
-			a.Delivered = true
+			a.Delivered = b.delivered(KeyOf(m))
 		case <-ctx.Done():
 		case <-b.closed:
 		}
@@ -79,6 +83,14 @@ func (b *Bus) SendSync(ctx context.Context, who Caller, raw []byte, most time.Du
 		a.Reply, a.key, a.Delivered = got[0].Message, got[0].Key, true
 	}
 	return a, nil
+}
+
+// delivered reports whether a message that waits no more was delivered; else it is a dead letter.
+func (b *Bus) delivered(k Key) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.state.seen.all[k]
+	return t != nil && t.delivered
 }
 
 func joinClose(ctx context.Context, a *Answer, err error) error {
