@@ -464,3 +464,34 @@ func TestSync_delivery_BUS039(t *testing.T) {
 		stop()
 	})
 }
+
+// A dead letter whose id came again after a day, and waits, is not put beside it by a resend.
+func TestResend_whatWaits_B13(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, stop := start(t, &journal{}, nil)
+		defer stop()
+		enlist(t, b, ada, bob)
+		send(t, b, note("m1", ada, bob, nil))
+		time.Sleep(24*time.Hour + time.Minute)
+		dead := b.DeadLetters()
+		if len(dead) != 1 {
+			t.Fatalf("dead letters: %+v", dead)
+		}
+		if r := send(t, b, note("m1", ada, bob, nil)); r.Duplicate {
+			t.Fatal("it is a duplicate after a day")
+		}
+		if err := b.Resend(t.Context(), "mira", []Key{dead[0].Key}); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, b, bob)
+		ids, keys := next(t, s, 10)
+		if err := s.Confirm(t.Context(), keys...); err != nil {
+			t.Fatal(err)
+		}
+		if m := b.Metrics(); len(ids) != 1 || len(b.Queue("")) != 0 || m.Queued != 0 || m.Bytes != 0 || m.Dead != 0 {
+			t.Errorf("handed out %q; left %+v", ids, m)
+		}
+		stop()
+	})
+}

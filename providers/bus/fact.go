@@ -131,7 +131,7 @@ func (s *State) Apply(f *Fact, at time.Time) error {
 		}
 	case Resent:
 		for _, k := range f.Keys {
-			if it := s.dead.take(k); it != nil {
+			if it := s.dead.take(k); it != nil && s.items[k] == nil { // else it came again, and waits
 				next := it.again(at, nil)
 				next.message = it.sent
 				s.put(next, recipientOf(it.sent))
