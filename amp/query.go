@@ -21,6 +21,8 @@ const (
 	QueryChecklist QueryKind = "checklist"
 	// QueryStatus answers with Page.Status.
 	QueryStatus QueryKind = "status"
+	// QueryPull answers with Page.Pull: what a delivery of TaskID by pull request would send now, and where. Nothing is sent.
+	QueryPull QueryKind = "pull"
 )
 
 // Query is one question to a coordinator.
@@ -69,6 +71,7 @@ type Page struct {
 	Diff   *Diff             `json:"diff,omitzero"`
 	Check  *Check            `json:"check,omitzero"`
 	Status *CoordinatorState `json:"status,omitzero"`
+	Pull   *PullPlan         `json:"pull,omitzero"`
 }
 
 // CoordinatorState is what a running coordinator says of itself.
@@ -101,6 +104,8 @@ type CoordinatorState struct {
 	// Crew are the configured agents by name. Budget bounds a task whose plan sets no bound of its own.
 	Crew   []AgentFacts `json:"crew,omitzero"`
 	Budget Budget       `json:"budget,omitzero"`
+	// Pulls says that a task can be delivered by pull request: [github] is configured.
+	Pulls bool `json:"pulls,omitzero"`
 	// Bus is who is on the AgentMessage bus and what waits there, nil when the coordinator has none.
 	Bus *BusFacts `json:"bus,omitzero"`
 	// Team is what this coordinator knows of the others that write its journal, nil when it writes alone.

@@ -54,6 +54,8 @@ type Pulls interface {
 	// Open pushes the reviewed commit and opens a pull request for it, or finds the one that is there: a repetition changes nothing. It
 	// tries again by itself while the other side is out of order.
 	Open(ctx context.Context, w amp.Workspace, d amp.PullDraft) (amp.PullState, error)
+	// Plan says what Open would send and where, or why it would not, without sending anything.
+	Plan(ctx context.Context, w amp.Workspace, d amp.PullDraft) (amp.PullPlan, error)
 }
 
 // Git is everything that the loop needs of git.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,11 +26,11 @@ func draftOf(t *amp.Task, cmd *amp.Command, head amp.Head) pullDraft {
 	return d
 }
 
-// openPull opens the pull request of a delivery, and notes it in the check of the delivery.
-func (c *Coordinator) openPull(ctx context.Context, ws amp.Workspace, d pullDraft, ck *amp.Check) error {
-	if c.cfg.Pulls == nil {
-		return fmt.Errorf("no token for GitHub is configured any more: add [github] to the configuration, then deliver again")
-	}
+// noPulls is why nothing is delivered by pull request.
+const noPulls = "no token for GitHub is configured: add [github] to the configuration"
+
+// complete reads what a pull request says and the board does not hold.
+func (c *Coordinator) complete(ctx context.Context, d *pullDraft) error {
 	if d.verdict != "" {
 		m, err := c.readMessage(ctx, d.verdict)
 		if err != nil {
@@ -37,7 +38,7 @@ func (c *Coordinator) openPull(ctx context.Context, ws amp.Workspace, d pullDraf
 		}
 		d.Verdict, _ = m.Payload.(*amp.Verdict)
 	}
-	checks, err := c.lookUp(ctx, amp.Filter{TaskID: ws.TaskID, Kinds: []amp.Kind{amp.KindCheck}, Newest: true, Limit: 100})
+	checks, err := c.lookUp(ctx, amp.Filter{TaskID: d.TaskID, Kinds: []amp.Kind{amp.KindCheck}, Newest: true, Limit: 100})
 	if err != nil {
 		return err
 	}
@@ -46,6 +47,42 @@ func (c *Coordinator) openPull(ctx context.Context, ws amp.Workspace, d pullDraf
 			d.Claims = k.Claims
 			break
 		}
+	}
+	return nil
+}
+
+// queryPull says what a delivery by pull request would send. A task that cannot be delivered now is refused as the delivery would be.
+func (c *Coordinator) queryPull(ctx context.Context, id amp.TaskID) (amp.Page, error) {
+	if c.cfg.Pulls == nil {
+		return amp.Page{}, &amp.RefusedError{What: string(amp.Deliver), Problems: []amp.Problem{{Rule: "policy", Field: "args.pull", Message: noPulls}}}
+	}
+	ws, err := c.workspaceOf(ctx, id)
+	if err != nil {
+		return amp.Page{}, err
+	}
+	var d pullDraft
+	var off error
+	err = c.view(ctx, func(b *amp.Board) {
+		t := b.Task(id)
+		off, d = t.Allows(amp.Deliver), draftOf(t, &amp.Command{}, b.Head)
+	})
+	if err = cmp.Or(err, off); err != nil {
+		return amp.Page{}, err
+	}
+	if err := c.complete(ctx, &d); err != nil {
+		return amp.Page{}, err
+	}
+	p, err := c.cfg.Pulls.Plan(ctx, ws, d.PullDraft)
+	return amp.Page{Head: d.Head, Pull: &p}, err
+}
+
+// openPull opens the pull request of a delivery, and notes it in the check of the delivery.
+func (c *Coordinator) openPull(ctx context.Context, ws amp.Workspace, d pullDraft, ck *amp.Check) error {
+	if c.cfg.Pulls == nil {
+		return fmt.Errorf("no token for GitHub is configured any more: add [github] to the configuration, then deliver again")
+	}
+	if err := c.complete(ctx, &d); err != nil {
+		return err
 	}
 	p, err := c.cfg.Pulls.Open(ctx, ws, d.PullDraft)
 	if err != nil {

@@ -46,6 +46,8 @@ func (c *Coordinator) Query(ctx context.Context, q amp.Query) (amp.Page, error) 
 		return amp.Page{Check: &ck}, err
 	case amp.QueryStatus:
 		return c.queryStatus(ctx)
+	case amp.QueryPull:
+		return c.queryPull(ctx, q.TaskID)
 	}
 	return amp.Page{}, fmt.Errorf("query %q is not known", q.Kind)
 }
@@ -181,7 +183,7 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 		PID: os.Getpid(), Version: c.cfg.Version, Home: c.cfg.Home, Log: c.ownLog(), Slots: c.cfg.Slots,
 		Agents: map[amp.Role][]string{},
 		Roles:  map[amp.Role]string{}, UndoMS: c.cfg.Undo.Milliseconds(), AckSec: map[amp.MessageType]int{},
-		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()), Crew: c.crew(), Budget: c.cfg.Budget,
+		HeartbeatSec: int(c.cfg.Heartbeat.Seconds()), Crew: c.crew(), Budget: c.cfg.Budget, Pulls: c.cfg.Pulls != nil,
 	}
 	for role := range c.cfg.Roles {
 		if name, _, err := c.choose(&amp.Task{}, role); err == nil {

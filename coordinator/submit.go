@@ -353,7 +353,7 @@ func (c *Coordinator) judgeContent(t *amp.Task, cmd *amp.Command) *amp.Problem {
 		}
 	case amp.Deliver:
 		if cmd.Args.Pull && c.cfg.Pulls == nil {
-			return missing("args.pull", "no token for GitHub is configured: add [github] to the configuration")
+			return missing("args.pull", noPulls)
 		}
 		if cmd.Args.Pull && cmd.Args.Merge {
 			return missing("args.pull", "a delivery is merged here, or by a pull request")

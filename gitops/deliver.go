@@ -30,7 +30,7 @@ func (g *Git) Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery) (amp
 	}
 	if w.Commit == "" || tip != w.Commit {
 		c.Claims = []amp.Claim{movedClaim(w, tip)}
-		c.Text = fmt.Sprintf("not delivered: %s is at %s, but %s was reviewed", w.Branch, short(tip), short(w.Commit))
+		c.Text = undelivered(w, tip)
 		return c, nil
 	}
 	c.Claims = []amp.Claim{{
@@ -40,6 +40,11 @@ func (g *Git) Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery) (amp
 		return c, g.merge(ctx, r, w, d, &c)
 	}
 	return c, g.tag(ctx, r, w, d, &c)
+}
+
+// undelivered says that a branch is not at the commit that was reviewed.
+func undelivered(w amp.Workspace, tip string) string {
+	return fmt.Sprintf("not delivered: %s is at %s, but %s was reviewed", w.Branch, short(tip), short(w.Commit))
 }
 
 // tag marks the reviewed commit with the trailers.

@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -31,19 +32,46 @@ func (g *Git) RemoteURL(ctx context.Context, repoPath, remote string) (string, e
 	return urlPassword.ReplaceAllString(url, "://"), err
 }
 
+// Outgoing is how many commits the reviewed commit brings to the base branch as it is here, or a [*PublishError] that says why [Git.Publish]
+// would not push it. Nothing is sent, and nobody else is asked.
+func (g *Git) Outgoing(ctx context.Context, w amp.Workspace) (int, error) {
+	r, err := g.publishable(ctx, w)
+	if err != nil {
+		return 0, err
+	}
+	base, err := r.tip(ctx, "refs/heads/"+w.BaseBranch)
+	if err != nil {
+		return 0, err
+	}
+	return r.count(ctx, cmp.Or(base, w.BaseCommit), w.Commit)
+}
+
+// publishable is the repository of a commit that may be pushed.
+func (g *Git) publishable(ctx context.Context, w amp.Workspace) (*repo, error) {
+	r, err := g.open(w.Repo)
+	if err != nil {
+		return nil, err
+	}
+	if c, err := r.commit(ctx, w.Commit); err != nil || c == "" {
+		return nil, errors.Join(err, fmt.Errorf("commit %s is not in the repository %s", short(w.Commit), r.root))
+	}
+	if name := strings.TrimSpace(w.Branch); g.isProtected(r, name, w.BaseBranch) {
+		return nil, &PublishError{Why: "the branch " + name + " is protected, and nothing is pushed to it", Mend: true}
+	}
+	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	if err == nil && tip != w.Commit {
+		err = &PublishError{Why: undelivered(w, tip), Mend: true}
+	}
+	return r, err
+}
+
 // Publish sets the task's branch at an address to the reviewed commit, and nothing else; it never forces. A branch that is there already
 // costs nothing, one with other commits is a [*PublishError]. The token goes to that address alone, in no argument and no file: the push
 // runs in an empty repository beside the task's, so that no configuration in there has a say in where it goes.
 func (g *Git) Publish(ctx context.Context, w amp.Workspace, url, token string) error {
-	r, err := g.open(w.Repo)
+	r, err := g.publishable(ctx, w)
 	if err != nil {
 		return err
-	}
-	if c, err := r.commit(ctx, w.Commit); err != nil || c == "" {
-		return errors.Join(err, fmt.Errorf("commit %s is not in the repository %s", short(w.Commit), r.root))
-	}
-	if name := strings.TrimSpace(w.Branch); g.isProtected(r, name, w.BaseBranch) {
-		return &PublishError{Why: "the branch " + name + " is protected, and nothing is pushed to it", Mend: true}
 	}
 	dir, err := os.MkdirTemp(g.home, "publish-")
 	if err != nil {

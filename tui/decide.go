@@ -25,6 +25,8 @@ type decision struct {
 	bar   *bar.Bar
 	// list is the checklist of a resume or unlock, nil when there is none.
 	list *checklist
+	// sends is what a pull request would send, nil when the decision is about none.
+	sends *outgoing
 	// read says what of a plan was read when the bar opened, unread how many subtasks were not.
 	read   string
 	unread []string
@@ -62,6 +64,10 @@ func (e *env) decideThen(p proposal, after func() tea.Cmd) tea.Cmd {
 		if p.Command == amp.Resume || p.Command == amp.Unlock {
 			d.list = &checklist{}
 			cmd = d.verify()
+		}
+		if p.Args.Pull {
+			d.sends = &outgoing{}
+			cmd = d.look()
 		}
 	}
 	d.bar = bar.Open(d.ask(), e.desk.opening(&p), e.Now)
@@ -101,6 +107,9 @@ func (d *decision) ask() bar.Ask {
 	a.Rows = append(a.Rows, bar.Row{Label: "will", Items: will}, bar.Row{Label: "will not", Items: wont})
 	if d.list != nil {
 		a.Rows = append(a.Rows, d.list.rows(t)...)
+	}
+	if d.sends != nil {
+		a.Rows = append(a.Rows, d.sends.rows(d.e)...)
 	}
 	if x := d.expects(); x != "" {
 		a.Rows = append(a.Rows, bar.Row{Label: "expects", Items: []string{x}})
@@ -172,8 +181,11 @@ func (d *decision) off(t *amp.Task) string {
 			return why
 		}
 	}
-	if d.list != nil {
+	switch {
+	case d.list != nil:
 		return d.list.off(t)
+	case d.sends != nil:
+		return d.sends.off()
 	}
 	return ""
 }
@@ -221,7 +233,7 @@ func (d *decision) Key(k tea.KeyMsg) tea.Cmd {
 	return nil
 }
 
-// Update takes a change of the board and the answer to the checklist.
+// Update takes a change of the board and the answers to what was asked for the decision.
 func (d *decision) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case changedMsg:
@@ -234,6 +246,22 @@ func (d *decision) Update(msg tea.Msg) tea.Cmd {
 			d.list.done, d.list.check, d.list.err = true, msg.check, msg.err
 			d.refresh()
 		}
+	case outgoingMsg:
+		if d.sends != nil {
+			d.sends.done, d.sends.plan, d.sends.err = true, msg.plan, msg.err
+			d.refresh()
+		}
+	}
+	return nil
+}
+
+// asksAgain begins anew what was asked for the decision and brought no answer; nil when nothing can be asked again.
+func (d *decision) asksAgain() func() tea.Cmd {
+	switch {
+	case d.list != nil && d.list.done && (d.list.err != nil || d.list.check == nil):
+		return func() tea.Cmd { d.list = &checklist{}; return d.verify() }
+	case d.sends != nil && d.sends.done && (d.sends.err != nil || d.sends.plan == nil || d.sends.plan.Refused != ""):
+		return func() tea.Cmd { d.sends = &outgoing{}; return d.look() }
 	}
 	return nil
 }

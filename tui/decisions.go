@@ -49,7 +49,7 @@ func decisionDeeds(e *env) []deed {
 	}, func(t *amp.Task) tea.Cmd { return e.Go(Place{Kind: KindPlan, ID: string(t.ID)}) })
 	do("decide.accept", "A", "approve or accept: opens the decision…", "approve…", action.Low, 40, e.walkOff, e.walk)
 	do("decide.reject", "R", "reject or redispatch: opens the decision…", "reject…", action.Low, 41, e.walkOff, e.walk)
-	do("decide.deliver", "M", "deliver: merge or prepare…", "deliver…", action.High, 42, command(amp.Deliver), e.deliver)
+	do("decide.deliver", "M", "deliver: choose how…", "deliver…", action.High, 42, command(amp.Deliver), e.deliver)
 	do("decide.terminate", "X", "terminate the task…", "terminate…", action.High, 43, command(amp.Terminate), stage(amp.Terminate, ""))
 	do("decide.own_words", "", "any command of the task…", "", action.Low, 0, func(*amp.Task) string { return e.Off() },
 		func(t *amp.Task) tea.Cmd { return e.ownWords(t, proposal{}) })
@@ -154,7 +154,10 @@ func (e *env) deliver(t *amp.Task) tea.Cmd {
 		{ID: "merge", Text: "merge " + short(t.Commit) + " into " + baseName(t)},
 		{ID: "prepare", Text: "prepare " + branchName(t) + ": you push it yourself"},
 	}
+	if e.pulls() {
+		all = append(all, ui.Choice{ID: "pull", Text: "pull request: push " + branchName(t) + " to GitHub, open it into " + baseName(t)})
+	}
 	return e.choose("Deliver "+string(t.ID), all, func(id string) tea.Cmd {
-		return e.stage(proposal{Command: amp.Deliver, TaskID: t.ID, Args: amp.Args{Merge: id == "merge"}})
+		return e.stage(proposal{Command: amp.Deliver, TaskID: t.ID, Args: amp.Args{Merge: id == "merge", Pull: id == "pull"}})
 	})
 }

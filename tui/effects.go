@@ -64,6 +64,9 @@ func (p *proposal) first(e *env, t *amp.Task) []string {
 	case amp.Terminate:
 		return []string{"end " + string(t.ID) + " for good", "stop its turn", "keep its branch and its journal"}
 	case amp.Deliver:
+		if p.Args.Pull {
+			return []string{"push " + short(t.Commit) + " to GitHub as " + branchName(t), "open a pull request into " + baseName(t)}
+		}
 		if p.Args.Merge {
 			return []string{"merge " + short(t.Commit) + " into " + baseName(t), "write approval, verdict and journal head into the trailers"}
 		}
@@ -243,6 +246,9 @@ func (p *proposal) wont(t *amp.Task) []string {
 	case amp.Reject, amp.Revise:
 		return []string{"start any work"}
 	case amp.Deliver:
+		if p.Args.Pull {
+			return []string{"merge", "force anything", "touch another branch"}
+		}
 		if p.Args.Merge {
 			return []string{"push", "merge anything but the reviewed commit"}
 		}

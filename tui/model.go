@@ -286,6 +286,7 @@ func (m *model) fold(msg batchMsg) tea.Cmd {
 		}
 	}
 	e.desk.pace.follow(e, done)
+	e.tellPulls(done)
 	e.Recent = append(e.Recent, done[max(len(done)-recentEntries, 0):]...)
 	if n := len(e.Recent); n > 2*recentEntries {
 		e.Recent = slices.Clone(e.Recent[n-recentEntries:])

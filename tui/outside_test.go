@@ -20,6 +20,7 @@ func TestOutside_facts(t *testing.T) {
 		},
 	}}
 	b := ui.NewBlock(theme.Default(), 100)
+	requested(b, task)
 	outside(b, task)
 	text := strings.Join(b.Rows(), "\n")
 	for _, want := range []string{"a/b#7 open: https://x/7", "main/test failed at c1", "2 from outside, the last is entry 41"} {

@@ -316,13 +316,12 @@ func (p *plain) decideOff(d *decision, a *bar.Ask) (again bool, err error) {
 		return false, p.restage(d)
 	}
 	p.say("It can not be confirmed now: %s", sentence(spoken(a.Off)))
-	if d.list != nil && d.list.done && (d.list.err != nil || d.list.check == nil) {
+	if again := d.asksAgain(); again != nil {
 		answer, err := p.ask("An empty line has it checked again, anything else cancels:")
 		if err != nil || answer != "" {
 			return false, p.leaveDecision(d, err)
 		}
-		d.list = &checklist{}
-		p.launch(d.verify())
+		p.launch(again())
 		return true, nil
 	}
 	p.e.CloseSheet()

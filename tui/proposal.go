@@ -44,7 +44,10 @@ func (p *proposal) verb() string {
 	case amp.StopAll:
 		return "Stop"
 	case amp.Deliver:
-		if !p.Args.Merge {
+		switch {
+		case p.Args.Pull:
+			return "Open"
+		case !p.Args.Merge:
 			return "Prepare"
 		}
 		return "Merge"
@@ -75,6 +78,8 @@ func (p *proposal) title(t *amp.Task) string {
 		return fmt.Sprintf("Answer %s with %s?", p.TaskID, quoted(p.Args.Option))
 	case p.Command == amp.Deliver && p.Args.Merge:
 		return fmt.Sprintf("Merge %s?", p.TaskID)
+	case p.Command == amp.Deliver && p.Args.Pull:
+		return fmt.Sprintf("Open a pull request for %s?", p.TaskID)
 	case p.Command == amp.Deliver:
 		return fmt.Sprintf("Prepare %s for delivery?", p.TaskID)
 	case p.Next != "":
@@ -94,6 +99,8 @@ func (p *proposal) name() string {
 		n += " with " + string(p.Args.Decision)
 	case p.Command == amp.Deliver && p.Args.Merge:
 		n += ": merge"
+	case p.Command == amp.Deliver && p.Args.Pull:
+		n += ": pull request"
 	case p.Command == amp.Deliver:
 		n += ": prepare"
 	}
@@ -237,6 +244,9 @@ func (p *proposal) off(e *env) string {
 	}
 	if why := whyNot(t, p.Command); why != "" {
 		return why
+	}
+	if p.Args.Pull && !e.pulls() {
+		return "no token for GitHub is configured: add [github] to the configuration"
 	}
 	if why := p.waits(t); why != "" {
 		return why

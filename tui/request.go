@@ -142,6 +142,8 @@ func asks(q amp.Query) string {
 		return "the log of a turn"
 	case amp.QueryChecklist:
 		return "the checklist" + of
+	case amp.QueryPull:
+		return "the pull request" + of
 	default:
 		return string(q.Kind) + of
 	}

@@ -224,16 +224,22 @@ func (e *env) pickCheckpoint(t *amp.Task, p proposal) tea.Cmd {
 }
 
 // everyCommand are the commands that own words may stage, with the follow-ups that make sense.
-func everyCommand(id amp.TaskID) []proposal {
+func (e *env) everyCommand(id amp.TaskID) []proposal {
 	one := func(c, next amp.CommandName) proposal { return proposal{Command: c, Next: next, TaskID: id} }
 	merge := one(amp.Deliver, "")
 	merge.Args.Merge = true
-	return []proposal{
+	all := []proposal{
 		one(amp.Resume, ""), one(amp.Unlock, amp.Redispatch), one(amp.Unlock, amp.Split), one(amp.Unlock, amp.Reassign),
 		one(amp.Unlock, ""), one(amp.Redispatch, ""), one(amp.Reassign, ""), one(amp.Split, ""), one(amp.Accept, ""),
 		one(amp.Override, ""), one(amp.Rollback, ""), one(amp.Rollback, amp.Redispatch), one(amp.Rollback, amp.Terminate),
 		merge, one(amp.Deliver, ""), one(amp.Reject, ""), one(amp.Terminate, ""), one(amp.NoteCommand, ""),
 	}
+	if e.pulls() {
+		pull := one(amp.Deliver, "")
+		pull.Args.Pull = true
+		all = append(all, pull)
+	}
+	return all
 }
 
 // ownWords lets a person pick any command of the task; what the lifecycle does not allow is shown with its reason.
@@ -241,7 +247,7 @@ func (e *env) ownWords(t *amp.Task, from proposal) tea.Cmd {
 	if t == nil {
 		return nil
 	}
-	props := everyCommand(t.ID)
+	props := e.everyCommand(t.ID)
 	all := make([]ui.Choice, len(props))
 	for i := range props {
 		p := &props[i]

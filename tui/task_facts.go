@@ -60,7 +60,7 @@ func (p *taskPage) facts(t *amp.Task, w int) *ui.Block {
 	return b
 }
 
-// outside is what other systems say of the task: its pull request, the checks that ran elsewhere, and how many remarks there are.
+// outside is what other systems say of the task besides its pull request: the checks that ran elsewhere, and how many remarks there are.
 func outside(b *ui.Block, t *amp.Task) {
 	if missing := t.Missing(); len(missing) > 0 {
 		b.Field(9, "awaits", ui.Safe(strings.Join(missing, ", "))+" to pass elsewhere")
@@ -69,9 +69,6 @@ func outside(b *ui.Block, t *amp.Task) {
 	if o == nil {
 		return
 	}
-	if o.Pull != nil {
-		b.Field(9, "pull", ui.Safe(o.Pull.Text()))
-	}
 	for i := range o.CI {
 		if x := &o.CI[i]; x.Commit == t.Commit {
 			b.Field(9, "ci", ui.Safe(x.Text()))
@@ -79,6 +76,13 @@ func outside(b *ui.Block, t *amp.Task) {
 	}
 	if o.Remarks > 0 {
 		b.Field(9, "remarks", fmt.Sprintf("%d from outside, the last is entry %d", o.Remarks, o.LastRemark))
+	}
+}
+
+// requested is the pull request of a task, where the head says it: its address is what is wanted.
+func requested(b *ui.Block, t *amp.Task) {
+	if o := t.Outside; o != nil && o.Pull != nil {
+		b.Say(theme.Muted, " pull request "+ui.Safe(o.Pull.Text()))
 	}
 }
 

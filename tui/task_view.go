@@ -88,6 +88,7 @@ func (p *taskPage) panes(b *ui.Block, t *amp.Task, w, h int) *ui.Block {
 		p.rounds, p.stale = rounds, true
 	}
 	p.rebuild()
+	requested(b, t)
 	rest := h - b.Height()
 	facts := p.facts(t, w)
 	factsH := min(facts.Height(), rest*45/100)

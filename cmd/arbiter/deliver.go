@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,7 +25,12 @@ func newDeliver(a *app) *cobra.Command {
 				question = fmt.Sprintf("Deliver %s (%s): merge %s of %s into %s?", t.ID, t.Title, short(t.Commit), t.Plan.Branch, t.Plan.BaseBranch)
 			}
 			if pull {
-				question = fmt.Sprintf("Deliver %s (%s): push %s as %s to GitHub, and open a pull request into %s?", t.ID, t.Title, short(t.Commit), t.Plan.Branch, t.Plan.BaseBranch)
+				p, err := k.pullPlan(c.Context(), t)
+				if err != nil {
+					return err
+				}
+				question = fmt.Sprintf("Deliver %s: push %s, the last of %s, as %s to %s, and open the pull request «%s» into %s?",
+					t.ID, short(p.Commit), p.Count(), p.Branch, p.Repo, p.Title, p.Base)
 			}
 			if err := a.confirm(c, d, question); err != nil {
 				return err
@@ -37,4 +44,19 @@ func newDeliver(a *app) *cobra.Command {
 	c.Flags().BoolVar(&pull, "pr", false, "push the branch to GitHub and open a pull request; docs/hooks.md says what comes back of it")
 	c.MarkFlagsMutuallyExclusive("merge", "pr")
 	return c
+}
+
+// pullPlan is what a delivery by pull request would send, or the refusal with why it would not.
+func (k *desk) pullPlan(ctx context.Context, t *amp.Task) (*amp.PullPlan, error) {
+	page, err := k.client.Query(ctx, amp.Query{Kind: amp.QueryPull, TaskID: t.ID})
+	if err != nil {
+		return nil, err
+	}
+	if page.Pull == nil {
+		return nil, errors.New("the coordinator does not say what it would send; it is another version: arbiter down, then arbiter up")
+	}
+	if why := page.Pull.Refused; why != "" {
+		return nil, &amp.RefusedError{What: string(amp.Deliver), Problems: []amp.Problem{{Rule: "policy", Field: "args.pull", Message: why}}, Next: page.Pull.Next}
+	}
+	return page.Pull, nil
 }

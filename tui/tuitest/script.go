@@ -33,6 +33,7 @@ type Script struct {
 	sent    []amp.Command
 	refuse  error
 	list    []amp.Claim
+	pull    *amp.PullPlan
 	hold    chan struct{} // Submit waits for it
 	queries []amp.Query
 	slow    chan struct{}     // Query for entries waits for it
@@ -185,6 +186,14 @@ func (s *Script) SetState(change func(*amp.CoordinatorState)) *Script {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.state)
+	return s
+}
+
+// SetPull lets tasks be delivered by pull request, and sets what a query for one answers; nil is an answer without it.
+func (s *Script) SetPull(plan *amp.PullPlan) *Script {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.Pulls, s.pull = true, plan
 	return s
 }
 
@@ -389,6 +398,8 @@ func (s *Script) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 			}
 		}
 		p.Check = &amp.Check{Subject: amp.CheckResume, TaskID: q.TaskID, Claims: claims}
+	case amp.QueryPull:
+		p.Pull = s.pull
 	case amp.QueryLog:
 		text, ok := s.logs[q.From]
 		if !ok {

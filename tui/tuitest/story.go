@@ -314,3 +314,18 @@ func (t *Story) AsksAs(typ amp.QuestionType, request string, options ...string) 
 	}))
 	return t
 }
+
+// Delivers carries out the delivery that waits, or was ordered just now, with its pull request.
+func (t *Story) Delivers(p amp.PullState) *Story {
+	task := t.s.Task(t.ID)
+	for _, w := range task.Waiting {
+		t.entry(amp.KindCheck, amp.System, "arbiter", amp.EncodeBody(&amp.Check{Subject: amp.CheckCommand, TaskID: t.ID, For: w.Command.ID}))
+	}
+	task = t.s.Task(t.ID)
+	t.entry(amp.KindCheck, amp.System, "arbiter", amp.EncodeBody(&amp.Check{
+		Subject: amp.CheckWorkspace, TaskID: t.ID, For: task.Doing.Command.ID, Commit: task.Commit, Pull: &p,
+		Claims: []amp.Claim{{Name: "pull", Finding: amp.Confirmed, Found: p.Name() + " " + string(p.State)}},
+		Text:   task.Plan.Branch + " is pushed; pull request " + p.Name() + ": " + p.URL,
+	}))
+	return t
+}
