@@ -182,8 +182,20 @@ func exited(err error, code int) bool {
 	return ok && e.code == code
 }
 
-// run runs git and returns its standard output.
+// run runs git and returns its standard output. A lock on a ref of ours that a killed git left does not stop it.
 func (g *Git) run(ctx context.Context, c call, args ...string) (string, error) {
+	out, err := g.once(ctx, c, args...)
+	for range maxLocks {
+		lock := c.lockOf(err)
+		if lock == "" || g.dropStaleLock(ctx, lock) != nil {
+			break
+		}
+		out, err = g.once(ctx, c, args...)
+	}
+	return out, err
+}
+
+func (g *Git) once(ctx context.Context, c call, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, g.program, append(append([]string{}, fixedConfig...), args...)...)

@@ -96,7 +96,7 @@ func (g *Git) ensure(ctx context.Context, wt *worktree, w amp.Workspace) error {
 		}
 		return err
 	}
-	if err := g.dropStaleLock(ctx, r, w.Branch); err != nil {
+	if err := g.dropStaleLock(ctx, r.branchLock(w.Branch)); err != nil {
 		return err
 	}
 	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
@@ -170,36 +170,6 @@ func (g *Git) firstUse(ctx context.Context, r *repo, w amp.Workspace, tip string
 // moveBranch sets the task's branch to a commit, from where it was seen.
 func (g *Git) moveBranch(ctx context.Context, r *repo, w amp.Workspace, from, to string) error {
 	return r.setRef(ctx, "refs/heads/"+w.Branch, to, from, "back to the recorded commit")
-}
-
-// staleAfter is how old the lock on a task's branch is before nobody can hold it any more: git has it for milliseconds, behind the
-// editor of a commit, and a coordinator that takes a task over cannot wait for long.
-const staleAfter = 10 * time.Second
-
-// dropStaleLock waits for the lock on the task's branch, of a person's git or of one that is just being ended, and removes one that a
-// killed git left.
-func (g *Git) dropStaleLock(ctx context.Context, r *repo, branch string) error {
-	lock := filepath.Join(r.common, "refs", "heads", filepath.FromSlash(branch)) + ".lock"
-	var first, until time.Time // by this machine's clock alone, should that of the disk be another
-	for {
-		info, err := os.Stat(lock)
-		if err != nil { // what else is wrong with it, git says
-			return nil
-		}
-		if !info.ModTime().Equal(first) {
-			first, until = info.ModTime(), time.Now().Add(staleAfter)
-		}
-		if time.Since(first) > staleAfter || time.Now().After(until) {
-			g.log.Warn("stale lock of a branch removed", "lock", lock)
-			_ = os.Remove(lock)
-			return nil
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // checkpoint sets the ref to roll back to, and puts it among the recorded refs. One that a crash left without a turn is taken.

@@ -79,7 +79,7 @@ func refuseRollback(c amp.Check, why string) amp.Check {
 
 // resetTo pins what the branch and worktree hold and resets both to a commit.
 func (g *Git) resetTo(ctx context.Context, r *repo, wt *worktree, w amp.Workspace, to string) (pinned []string, err error) {
-	if err := g.dropStaleLock(ctx, r, w.Branch); err != nil {
+	if err := g.dropStaleLock(ctx, r.branchLock(w.Branch)); err != nil {
 		return nil, err
 	}
 	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)

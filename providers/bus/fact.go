@@ -111,6 +111,7 @@ func (s *State) Apply(f *Fact, at time.Time) error {
 	case Delivered:
 		for _, k := range f.Keys {
 			s.remove(k)
+			s.seen.mark(k, true)
 		}
 	case HandedOver:
 		for _, k := range f.Keys {
@@ -136,6 +137,7 @@ func (s *State) Apply(f *Fact, at time.Time) error {
 				next.message = it.sent
 				s.put(next, recipientOf(it.sent))
 				s.seen.moved(k, next.to)
+				s.seen.mark(k, false)
 			}
 		}
 	case Withdrawn:

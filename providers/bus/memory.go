@@ -14,14 +14,15 @@ type memory struct {
 
 // trace is what is remembered of a message. It holds nothing of the message itself, and shares the name of its recipient with the others.
 type trace struct {
-	at int64 // in milliseconds since 1970
-	to unique.Handle[string]
+	at        int64 // in milliseconds since 1970
+	to        unique.Handle[string]
+	delivered bool
 }
 
 // since is when the message came.
 func (t trace) since() time.Time { return time.UnixMilli(t.at) }
 
-// maxSeen is how many message ids are remembered: at most 26 MB, see BenchmarkMemory.
+// maxSeen is how many message ids are remembered: at most 30 MB, see BenchmarkMemory.
 const maxSeen = 250_000
 
 func newMemory() *memory { return &memory{all: map[Key]trace{}} }
@@ -57,6 +58,12 @@ func (m *memory) holder(k Key) (agent string, known bool) {
 	}
 	return t.to.Value(), true
 }
+
+// mark notes whether a message was delivered.
+func (m *memory) mark(k Key, delivered bool) { m.change(k, func(t *trace) { t.delivered = delivered }) }
+
+// delivered reports whether a message was delivered and waits no more.
+func (m *memory) delivered(k Key) bool { return m.all[k].delivered }
 
 // moved notes who has a message now.
 func (m *memory) moved(k Key, to string) { m.change(k, func(t *trace) { t.to = unique.Make(to) }) }

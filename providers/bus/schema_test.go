@@ -76,7 +76,7 @@ func places(m map[string]any, at []string) (all [][]string) {
 	return all
 }
 
-// put puts a value into a place, or takes away what is there; a place that is gone by now changes nothing.
+// put puts a copy of a value into a place, or takes away what is there; a place that is gone by now changes nothing.
 func put(m map[string]any, path []string, v any, away bool) {
 	for _, k := range path[:len(path)-1] {
 		inner, ok := m[k].(map[string]any)
@@ -87,6 +87,8 @@ func put(m map[string]any, path []string, v any, away bool) {
 	}
 	if last := path[len(path)-1]; away {
 		delete(m, last)
+	} else if inner, ok := v.(map[string]any); ok {
+		m[last] = maps.Clone(inner) // the next mutation may be within it
 	} else {
 		m[last] = v
 	}

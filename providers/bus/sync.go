@@ -89,8 +89,7 @@ func (b *Bus) SendSync(ctx context.Context, who Caller, raw []byte, most time.Du
 func (b *Bus) delivered(k Key) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.state.seen.all[k]
-	return t != nil && t.delivered
+	return b.state.seen.delivered(k)
 }
 
 func joinClose(ctx context.Context, a *Answer, err error) error {
