@@ -65,7 +65,7 @@ func (b *Bus) handler(streams context.Context) http.Handler {
 	mux.Handle("POST /agents/register", b.admitted(b.register))
 	mux.Handle("DELETE /agents/{id...}", b.admitted(b.remove))
 	mux.Handle("POST /messages/send", http.HandlerFunc(b.send))
-	mux.Handle("GET /messages", b.admitted(b.fetch))
+	mux.Handle("GET /messages", b.answer(b.fetch))
 	mux.Handle("POST /messages/ack", b.admitted(b.acknowledge))
 	b.repositoryRoutes(mux)
 	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ type busHealth struct {
 }
 
 func (b *Bus) health(*http.Request) (any, error) {
-	return busHealth{"healthy", b.cfg.Bus.Metrics().Uptime}, nil
+	return busHealth{"healthy", b.cfg.Bus.Uptime().Milliseconds()}, nil
 }
 
 // caller finds out who asks, and refuses browsers, strangers and floods. The id is that of the token.
@@ -106,7 +106,11 @@ func (b *Bus) caller(r *http.Request) (who bus.Caller, token string, err error) 
 	if ok, after := b.addresses.take(p.addr, 1, now); !ok {
 		return who, "", &limitedError{after}
 	}
-	if b.cfg.Hosts != nil && !b.cfg.Hosts(r.Host) || r.Header.Get("Origin") != "" {
+	page := r.Header.Get("Origin") // which a page may leave out where it only loads something
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "none" {
+		page += site
+	}
+	if b.cfg.Hosts != nil && !b.cfg.Hosts(r.Host) || page != "" {
 		return who, "", &Error{Code: "forbidden", What: "this name, or a page in a browser, may not use this bus"}
 	}
 	if b.cfg.Tokens == nil {
@@ -135,6 +139,14 @@ func (b *Bus) caller(r *http.Request) (who bus.Caller, token string, err error) 
 	}
 	who.Name, who.Role, who.Admin = t.Name, t.Scope.role(), t.Scope == ScopeAdmin
 	return who, t.ID, nil
+}
+
+// still refuses a token that ended while its bearer waited.
+func (b *Bus) still(token string) error {
+	if b.cfg.Tokens != nil && !b.cfg.Tokens.valid(token, time.Now()) {
+		return unauthorized("the token was revoked, or has expired")
+	}
+	return nil
 }
 
 // limitedError says that somebody sends too much at once.
@@ -236,7 +248,7 @@ type sent struct {
 }
 
 func (b *Bus) send(w http.ResponseWriter, r *http.Request) {
-	who, _, err := b.caller(r)
+	who, token, err := b.caller(r)
 	if err != nil {
 		b.fail(w, err)
 		return
@@ -252,6 +264,13 @@ func (b *Bus) send(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		b.fail(w, err)
 		return
+	}
+	if a.Reply != nil {
+		if err := b.still(token); err != nil {
+			_ = a.Close(context.WithoutCancel(ctx), false) // nothing is confirmed, so nothing can fail
+			b.fail(w, err)
+			return
+		}
 	}
 	out := sent{Success: true, Duplicate: a.Duplicate, Delivered: a.Delivered}
 	for _, p := range a.Warnings {
@@ -274,7 +293,11 @@ type fetched struct {
 	Messages []amp.Raw `json:"messages"`
 }
 
-func (b *Bus) fetch(r *http.Request, who bus.Caller) (any, error) {
+func (b *Bus) fetch(r *http.Request) (any, error) {
+	who, token, err := b.caller(r)
+	if err != nil {
+		return nil, err
+	}
 	q := r.URL.Query()
 	n := 16
 	if v := q.Get("max"); v != "" {
@@ -293,6 +316,9 @@ func (b *Bus) fetch(r *http.Request, who bus.Caller) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), min(wait, maxWait))
 	defer cancel()
 	got, err := b.cfg.Bus.Fetch(ctx, who, agentOf(r), n)
+	if err == nil {
+		err = b.still(token)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	_, approve := c.Submit(ctx, amp.Command{ID: "c", Command: amp.Approve})
 	_, ack := c.Receive(ctx, amp.Received{Raw: []byte("{}"), As: amp.Admin})
 	end := c.Shutdown(ctx)
-	for _, err := range []error{approve, ack, end} {
+	_, resend := c.BusResend(ctx, nil) // one of the further routes
+	_, tokens := c.Tokens(ctx)
+	for _, err := range []error{approve, ack, end, resend, tokens} {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != "forbidden" {
 			fmt.Println("not forbidden:", err)
 			os.Exit(1)
@@ -44,7 +46,7 @@ func TestChildrenDecideNothing_A09(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel names the peer's process on Linux only")
 	}
-	c := serve(t, Config{Coordinator: &fake{
+	c := serve(t, Config{Routes: BusRoutes(nil, ""), Coordinator: &fake{
 		submit:  func(amp.Command) (amp.Entry, error) { t.Error("a child decided"); return amp.Entry{}, nil },
 		receive: func(r amp.Received) (amp.Receipt, error) { return amp.Receipt{}, nil },
 	}})
@@ -61,7 +63,7 @@ func TestMarkedDecideNothing_A09(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel names the peer's process on Linux only")
 	}
-	c := serve(t, Config{AllowChildren: true, Marker: "ARBITER_TEST_MARK", Coordinator: &fake{
+	c := serve(t, Config{Routes: BusRoutes(nil, ""), AllowChildren: true, Marker: "ARBITER_TEST_MARK", Coordinator: &fake{
 		submit:  func(amp.Command) (amp.Entry, error) { t.Error("an agent decided"); return amp.Entry{}, nil },
 		receive: func(amp.Received) (amp.Receipt, error) { return amp.Receipt{}, nil },
 	}})

@@ -83,7 +83,7 @@ func position(r *http.Request) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(v, 10, 64)
 	if err != nil {
-		return 0, badRequest("after is %q, want a seq", v)
+		return 0, badRequest("after is %q, want a seq", clip(v, 40))
 	}
 	return n, nil
 }

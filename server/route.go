@@ -129,15 +129,26 @@ func (s *Server) routes() []Route {
 	return append(own, s.cfg.Routes...)
 }
 
+// may refuses who may not use a route: a token without the right, and an agent what only a person may do.
+func (s *Server) may(p peer, rt *Route) error {
+	what := rt.Method + " " + rt.Path
+	if err := allowed(p, rt.Access, what); err != nil {
+		return err
+	}
+	if rt.Access == Admins || rt.Access == Local {
+		return s.person(p, "use "+what)
+	}
+	return nil
+}
+
 // guarded serves a route for those who may use it.
 func (s *Server) guarded(streams context.Context, rt *Route) http.Handler {
-	what := rt.Method + " " + rt.Path
 	if rt.Access == Signed {
 		return s.answerSigned(rt)
 	}
 	if rt.Stream == nil {
 		return s.answer(func(r *http.Request) (any, error) {
-			if err := allowed(peerOf(r.Context()), rt.Access, what); err != nil {
+			if err := s.may(peerOf(r.Context()), rt); err != nil {
 				return nil, err
 			}
 			return rt.Answer(r)
@@ -145,8 +156,7 @@ func (s *Server) guarded(streams context.Context, rt *Route) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := peerOf(r.Context())
-		err := allowed(p, rt.Access, what)
-		if err != nil {
+		if err := s.may(p, rt); err != nil {
 			s.fail(w, err)
 			return
 		}

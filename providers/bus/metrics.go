@@ -138,6 +138,9 @@ func (b *Bus) health(now time.Time) (healthy, unhealthy, absent int) {
 	return healthy, unhealthy, absent
 }
 
+// Uptime is since when the bus is there.
+func (b *Bus) Uptime() time.Duration { return time.Since(b.started) }
+
 // Metrics are the counts of now.
 func (b *Bus) Metrics() Metrics {
 	b.mu.Lock()

@@ -231,7 +231,7 @@ type budget struct {
 }
 
 const (
-	// maxRefusals is how many refusals of one caller are kept in a minute, maxRefused how many callers are counted.
+	// maxRefusals is how many refusals of one caller are kept, and logged, in a minute, maxRefused how many callers are counted.
 	maxRefusals = 60
 	maxRefused  = 4096
 	// maxRaw is how much of a refused message is kept.
@@ -252,12 +252,15 @@ func (b *Bus) refuse(ctx context.Context, who Caller, raw []byte, refused *Refus
 		b.complain[who.Name] = bud
 	}
 	bud.n++
-	kept := bud.n <= maxRefusals
+	n := bud.n
 	b.mu.Unlock()
-	b.cfg.Logger.Warn("the bus refused a message", "from", who.Name, "source", who.Source, "rule", refused.Problems[0].Rule, "kept", kept)
-	if !kept {
+	if n > maxRefusals {
+		if n == maxRefusals+1 {
+			b.cfg.Logger.Warn("the bus refuses more of one caller than it keeps; the others of this minute are counted alone", "from", who.Name, "source", who.Source)
+		}
 		return refused
 	}
+	b.cfg.Logger.Warn("the bus refused a message", "from", who.Name, "source", who.Source, "rule", refused.Problems[0].Rule)
 	role := who.Role
 	if role == "" {
 		role = amp.System
