@@ -116,3 +116,64 @@ func (s *syncBuffer) String() string {
 	defer s.mu.Unlock()
 	return s.b.String()
 }
+
+// No door of the bus is open to who bears no token, one that is wrong, expired or revoked, or one of another role.
+func TestBus_everyDoor_BUS066(t *testing.T) {
+	t.Parallel()
+	r := serveBus(t, TCP{}, nil)
+	r.agent(t, "x://a", ScopeExecutor)
+	now, past := time.Now(), time.Now().Add(-time.Hour)
+	for name, tc := range map[string]struct {
+		scope   Scope
+		now     time.Time
+		expires *time.Time
+	}{"reader": {ScopeReader, now, nil}, "expired": {ScopeExecutor, past.Add(-time.Hour), &past}, "revoked": {ScopeExecutor, now, nil}, "b": {ScopeReviewer, now, nil}} {
+		var err error
+		if _, r.keys[name], err = r.tokens.New(name, tc.scope, "mira", tc.now, tc.expires); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.tokens.Revoke("revoked"); err != nil {
+		t.Fatal(err)
+	}
+	r.keys["wrong"] = "arbiter_aaaaaaaa_AAAAAAAA"
+	sum := strings.Repeat("a", 64)
+	for door, body := range map[string]string{
+		"GET /metrics": "", "POST /agents/register": `{"agent_descriptor":{"agent_id":"x://c","framework":"x"}}`, "DELETE /agents/x%3A%2F%2Fa": "",
+		"POST /messages/send": busMessage("m1", "x://a", "x://a", "task_request"), "GET /messages?agent_id=x://a": "",
+		"POST /messages/ack": `{"agent_id":"x://a","message_ids":["m1"]}`, "POST /requests/m1/repository?agent_id=x://a": `{}`,
+		"GET /requests/m1/bundles/" + sum + "?agent_id=x://a": "", "PUT /requests/m1/bundles/" + sum + "?agent_id=x://a&offset=0&size=1": "x",
+		"GET /?agent_id=x://a": "",
+	} {
+		method, path, _ := strings.Cut(door, " ")
+		for who, want := range map[string]int{"": 401, "wrong": 401, "expired": 401, "revoked": 401, "reader": 403, "b": 400} {
+			if who == "b" && (path == "/metrics" || path == "/agents/register" || strings.HasPrefix(path, "/?")) { // its own right; a socket is refused with a code of its own
+				continue
+			}
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.addr+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if who != "" {
+				req.Header.Set("X-Agent-Api-Key", r.keys[who])
+			}
+			if strings.HasPrefix(path, "/?") {
+				req.Header.Set("Connection", "Upgrade")
+				req.Header.Set("Upgrade", "websocket")
+				req.Header.Set("Sec-Websocket-Version", "13")
+				req.Header.Set("Sec-Websocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != want {
+				t.Errorf("%s with a token that is %q: %s, want %d", door, who, res.Status, want)
+			}
+		}
+	}
+	if got := r.bus.Agents(); len(got) != 1 || len(r.bus.Queue("")) != 0 {
+		t.Errorf("agents %+v", got)
+	}
+}
