@@ -48,6 +48,7 @@ func newEventsDoor(home string, c *config, configDir string, coord *coordinator.
 		return nil, err
 	}
 	d := &eventsDoor{coord: coord, publisher: events.NewPublisher(log.Read, events.FollowFunc(follower(coord))), registry: events.NewRegistry(), logger: logger, begun: time.Now()}
+	d.publisher.Logger = logger
 	if d.outbox, err = events.NewOutbox(home, d.publisher, hooks, http.DefaultTransport, head, logger); err != nil {
 		return nil, err
 	}

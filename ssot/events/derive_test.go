@@ -43,6 +43,13 @@ func typesOf(t *testing.T, d *Deriver, entries []amp.Entry) (types []string, all
 			if err := Check(&events[j]); err != nil {
 				t.Errorf("entry %d: %v", entries[i].Seq, err)
 			}
+			line, err := events[j].Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, errs, warnings := Decode(line); len(errs)+len(warnings) > 0 { // what a receiver says of it
+				t.Errorf("entry %d: %v %v", entries[i].Seq, errs, warnings)
+			}
 			types = append(types, events[j].Type)
 		}
 		all = append(all, events...)

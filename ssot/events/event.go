@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,18 +98,16 @@ func Messages(data []byte) []jsontext.Value {
 
 // Check judges an event as its producer: every key that the type has is there (EVT-081, EVT-093).
 func Check(e *Event) error {
-	data, err := e.Encode()
-	if err != nil {
-		return err
-	}
-	_, errs, warnings := Decode(data)
-	for _, w := range warnings {
-		if w.Rule != "EVT-012" {
-			errs = append(errs, w)
+	r := &report{}
+	r.head(e)
+	if len(r.errors) == 0 {
+		if e.Data == nil {
+			r.refuse("EVT-010", "data", "is missing")
 		}
+		r.body(e)
 	}
-	if len(errs) > 0 {
-		return &amp.InvalidError{Problems: errs}
+	if all := append(r.errors, r.warnings...); len(all) > 0 {
+		return &amp.InvalidError{Problems: all}
 	}
 	return nil
 }
@@ -173,20 +172,7 @@ func (r *report) envelope(raw map[string]any, e *Event) {
 	}
 	e.ID, e.Type, e.Source = text("id", "EVT-003"), text("type", "EVT-004"), text("source", "EVT-007")
 	e.Timestamp, e.CorrelationID = text("timestamp", "EVT-008"), text("correlation_id", "EVT-009")
-	if e.ID != "" && !uuidForm.MatchString(e.ID) {
-		r.refuse("EVT-003", "id", "is %q, expected a UUID", clip(e.ID, 60))
-	}
-	if e.Type != "" {
-		r.typed(e.Type)
-	}
-	if e.Timestamp != "" {
-		if _, err := amp.ParseTimestamp(e.Timestamp); err != nil {
-			r.refuse("EVT-008", "timestamp", "%s", clip(err.Error(), 200))
-		}
-	}
-	if e.CorrelationID != "" && !uuidForm.MatchString(e.CorrelationID) && !strings.HasPrefix(e.Type, "system.") { // E01
-		r.refuse("EVT-009", "correlation_id", "is %q, expected a UUID", clip(e.CorrelationID, 60))
-	}
+	r.forms(e)
 	if v, ok := raw["data"]; !ok {
 		r.refuse("EVT-002", "data", "is missing")
 	} else if e.Data, ok = v.(map[string]any); !ok {
@@ -203,12 +189,52 @@ func (r *report) envelope(raw map[string]any, e *Event) {
 			r.warn("EVT-012", clip(name, 60), "is not known; it is kept")
 		}
 	}
-	if ttl, ok := e.Metadata["ttl_seconds"]; ok {
-		if n, number := ttl.(float64); !number || n < 0 || n != float64(int64(n)) {
+	r.meta(e.Metadata)
+}
+
+// head judges the fields around the data of an event of ours.
+func (r *report) head(e *Event) {
+	for _, f := range []struct{ rule, name, value string }{
+		{"EVT-003", "id", e.ID},
+		{"EVT-004", "type", e.Type},
+		{"EVT-007", "source", e.Source},
+		{"EVT-008", "timestamp", e.Timestamp},
+		{"EVT-009", "correlation_id", e.CorrelationID},
+	} {
+		if f.value == "" {
+			r.refuse(f.rule, f.name, "is empty")
+		}
+	}
+	r.forms(e)
+	r.meta(e.Metadata)
+}
+
+// forms judges the forms of the fields that are there.
+func (r *report) forms(e *Event) {
+	if e.ID != "" && !uuidForm.MatchString(e.ID) {
+		r.refuse("EVT-003", "id", "is %q, expected a UUID", clip(e.ID, 60))
+	}
+	if e.Type != "" {
+		r.typed(e.Type)
+	}
+	if e.Timestamp != "" {
+		if _, err := amp.ParseTimestamp(e.Timestamp); err != nil {
+			r.refuse("EVT-008", "timestamp", "%s", clip(err.Error(), 200))
+		}
+	}
+	if e.CorrelationID != "" && !uuidForm.MatchString(e.CorrelationID) && !strings.HasPrefix(e.Type, "system.") { // E01
+		r.refuse("EVT-009", "correlation_id", "is %q, expected a UUID", clip(e.CorrelationID, 60))
+	}
+}
+
+// meta judges what of the metadata has a form.
+func (r *report) meta(of map[string]any) {
+	if ttl, ok := of["ttl_seconds"]; ok {
+		if !whole(ttl) {
 			r.refuse("EVT-104", "metadata.ttl_seconds", "is no whole number of seconds")
 		}
 	}
-	if v, ok := e.Metadata["schema_version"]; ok {
+	if v, ok := of["schema_version"]; ok {
 		if s, text := v.(string); !text || s == "" {
 			r.refuse("EVT-072", "metadata.schema_version", "is %s, expected a version as \"1.0\"", kindOf(v))
 		}
@@ -286,10 +312,11 @@ func (r *report) fields(rule, path string, want []field, got map[string]any) {
 
 // batch judges the form of a batch (EVT-100, EVT-101).
 func (r *report) batch(data map[string]any) {
-	size, ok := data["batch_size"].(float64)
-	if !ok || size < 0 || size != float64(int64(size)) {
+	ok := whole(data["batch_size"])
+	if !ok {
 		r.refuse("EVT-100", "data.batch_size", "is no whole number")
 	}
+	size, _ := data["batch_size"].(float64)
 	list, listed := data["messages"].([]any)
 	switch {
 	case !listed:
@@ -317,6 +344,15 @@ func (r *report) batch(data map[string]any) {
 			r.warn("EVT-101", fmt.Sprintf("data.messages[%d].%s", i, p.Field), "%s (%s)", p.Message, p.Rule)
 		}
 	}
+}
+
+// maxWhole is the largest whole number that every receiver of JSON reads as it was written.
+const maxWhole = 1 << 53
+
+// whole reports whether a value is a whole number from 0 on.
+func whole(v any) bool {
+	n, ok := v.(float64)
+	return ok && n >= 0 && n <= maxWhole && n == math.Trunc(n)
 }
 
 func kindOf(v any) string {

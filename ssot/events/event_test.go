@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -230,7 +231,7 @@ func TestSchemas_agree(t *testing.T) {
 func mutate(m map[string]any, f func(path string)) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		was := m[k]
-		for _, v := range []any{nil, "", "text", 7.0, 1.5, -1.0, true, []any{}, []any{7.0}, map[string]any{}} {
+		for _, v := range []any{nil, "", "text", 7.0, 1.5, -1.0, 1e300, true, []any{}, []any{7.0}, []any{map[string]any{}}, map[string]any{}} {
 			if k == "type" && v == "text" {
 				continue // of another type: another schema
 			}
@@ -240,8 +241,52 @@ func mutate(m map[string]any, f func(path string)) {
 		delete(m, k)
 		f("no " + k)
 		m[k] = was
-		if inner, ok := was.(map[string]any); ok {
+		inner, ok := was.(map[string]any)
+		if list, listed := was.([]any); listed && len(list) > 0 { // of a list what is in it
+			inner, ok = list[0].(map[string]any)
+			for _, v := range []any{nil, "", 7.0, []any{}, map[string]any{}} {
+				first := list[0]
+				list[0] = v
+				f(k + "[0]")
+				list[0] = first
+			}
+		}
+		if ok && k != "messages" { // the messages of a batch are judged one by one, and the schema leaves them open
 			mutate(inner, func(path string) { f(k + "." + path) })
+		}
+	}
+	m["more"] = map[string]any{"x": 1.0}
+	f("more")
+	delete(m, "more")
+}
+
+// What breaks a rule is not sent (EVT-081, EVT-093), and holds up none of the others (EVT-094).
+func TestPublisher_sound_EVT_081(t *testing.T) {
+	t.Parallel()
+	sample := func(change func(*Event)) Event {
+		e, errs, _ := Decode([]byte(good))
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		change(e)
+		return *e
+	}
+	var log bytes.Buffer
+	p := NewPublisher(nil, nil)
+	p.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	all, err := p.sound([]Event{
+		sample(func(e *Event) { e.ID = "7" }), sample(func(e *Event) { e.CorrelationID = "" }), sample(func(e *Event) { e.Timestamp = "yesterday" }),
+		sample(func(e *Event) { e.Source = "somebody" }), sample(func(e *Event) { e.Type = "task.nothing" }), sample(func(e *Event) { e.Data = nil }),
+		sample(func(e *Event) { delete(e.Data, "agent_id") }), sample(func(e *Event) { e.Data["agent_id"] = 7.0 }),
+		sample(func(e *Event) { e.Data["agent_id"] = strings.Repeat("a", MaxEvent) }),
+		sample(func(e *Event) { e.Metadata = map[string]any{"ttl_seconds": 1.5} }), sample(func(*Event) {}),
+	})
+	if err != nil || len(all) != 1 || all[0].Data["agent_id"] != "codex" {
+		t.Errorf("sent: %d events, %v", len(all), err)
+	}
+	for _, rule := range []string{"EVT-001", "EVT-003", "EVT-008", "EVT-009", "EVT-010", "EVT-020", "EVT-053", "EVT-083", "EVT-104"} {
+		if !strings.Contains(log.String(), rule) {
+			t.Errorf("the log does not name %s", rule)
 		}
 	}
 }
@@ -270,6 +315,18 @@ func TestRegister_EVT_071_EVT_073(t *testing.T) {
 		"closed":                   {change(`"title":`, `"additionalProperties": false, "title":`), "takes no further properties now"},
 		"an enum":                  {change("\"agent_id\": {\n          \"type\": \"string\"", `"agent_id": {"type": "string", "enum": ["a"]`), "has a fixed set of values now"},
 		"no JSON":                  {[]byte("{"), "no JSON object"},
+		"a narrower pattern":       {change(`"pattern": "^[0-9a-fA-F]{8}-`, `"pattern": "^[0-9a-f]{8}-`), "has another pattern"},
+		"a first pattern":          {change("\"agent_id\": {\n          \"type\": \"string\"", `"agent_id": {"type": "string", "pattern": "^a"`), "data.agent_id has pattern now"},
+		"a longer least length":    {change(`"minLength": 1`, `"minLength": 2`), "has another minLength"},
+		"a shorter least length":   {change(`"minLength": 1`, `"minLength": 0`), ""},
+		"a higher least number":    {change(`"minimum": 0`, `"minimum": 10`), "metadata.ttl_seconds has another minimum"},
+		"a lower largest number":   {change(`"maximum": 9007199254740992`, `"maximum": 3600`), "metadata.ttl_seconds has another maximum"},
+		"a higher largest number":  {change(`"maximum": 9007199254740992`, `"maximum": 9007199254740993000`), ""},
+		"any number":               {change("\"ttl_seconds\": {\n          \"maximum\": 9007199254740992,\n          \"minimum\": 0,\n          \"type\": \"integer\"", "\"ttl_seconds\": {\n          \"type\": \"number\""), ""},
+		"another const":            {change(`"const": "task.assigned"`, `"const": "task.assigned.v2"`), "type has another const"},
+		"an unknown keyword":       {change(`"title":`, `"not": {"required": ["data"]}, "title":`), "the event has not now"},
+		"only some more members":   {change(`"title":`, `"additionalProperties": {"type": "string"}, "title":`), "the event has additionalProperties now"},
+		"another title":            {change(`"title": "task.assigned"`, `"title": "An assignment"`), ""},
 	} {
 		r := NewRegistry()
 		err := r.Register(Schema{Type: "task.assigned", Version: "1.1", Schema: tc.schema})

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -29,6 +30,9 @@ type FollowFunc func(ctx context.Context, after uint64, batch func([]amp.Entry) 
 // Publisher hands out the events of a journal, to any number of receivers at any positions. A receiver that is slow holds up nobody:
 // what it has not had yet is derived when it asks for it. It is safe for concurrent use.
 type Publisher struct {
+	// Logger is told of an event that is not sent because it breaks a rule itself (EVT-081); nil is nobody. It is set before the first use.
+	Logger *slog.Logger
+
 	deriver *Deriver
 	read    ReadFunc
 	follow  FollowFunc
@@ -88,14 +92,30 @@ func (p *Publisher) events(ctx context.Context, e *amp.Entry) ([]Published, erro
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Published, len(derived))
+	all, err := p.sound(derived)
+	if err == nil {
+		p.remember(e.Seq, all)
+	}
+	return all, err
+}
+
+// sound are the events that may be sent: one that its receivers would refuse holds up none behind it.
+func (p *Publisher) sound(derived []Event) ([]Published, error) {
+	all := make([]Published, 0, len(derived))
 	for i := range derived {
-		all[i].Event = derived[i]
-		if all[i].line, err = derived[i].Encode(); err != nil {
+		line, err := derived[i].Encode()
+		if err != nil {
 			return nil, err
 		}
+		if err = Check(&derived[i]); err == nil && len(line) > MaxEvent {
+			err = &amp.InvalidError{Problems: []amp.Problem{{Rule: "EVT-001", Message: fmt.Sprintf("has %d bytes, the limit is %d", len(line), MaxEvent)}}}
+		}
+		if err == nil {
+			all = append(all, Published{derived[i], line})
+		} else if p.Logger != nil {
+			p.Logger.Error("an event is not sent: it breaks a rule", "event", derived[i].ID, "type", derived[i].Type, "err", err)
+		}
 	}
-	p.remember(e.Seq, all)
 	return all, nil
 }
 

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"maps"
@@ -109,10 +110,20 @@ func (r *Registry) Schema(typ, version string) (Schema, bool) {
 }
 
 // incompatible says why a schema refuses what another one takes, "" when it does not. It knows the keywords that the schemas of events
-// use: type, properties, required, items, enum and additionalProperties.
+// use; one that it does not know has to stay as it is.
 func incompatible(at string, before, after map[string]any) string {
-	if was, now := kinds(before), kinds(after); now != nil && (was == nil || slices.ContainsFunc(was, func(k string) bool { return !slices.Contains(now, k) })) {
+	takes := func(now []string) func(string) bool {
+		return func(k string) bool {
+			return slices.Contains(now, k) || k == "integer" && slices.Contains(now, "number")
+		}
+	}
+	if was, now := kinds(before), kinds(after); now != nil && (was == nil || slices.ContainsFunc(was, func(k string) bool { return !takes(now)(k) })) {
 		return fmt.Sprintf("%s has the type %v, which was %v", name(at), now, was)
+	}
+	for k := range sorted(after) {
+		if why := narrower(k, before[k], after[k]); why != "" {
+			return name(at) + " " + why
+		}
 	}
 	was, _ := before["required"].([]any)
 	now, _ := after["required"].([]any)
@@ -161,6 +172,37 @@ func incompatible(at string, before, after map[string]any) string {
 	return ""
 }
 
+// narrower says how a keyword takes less than before, "" when it does not, or is judged elsewhere.
+func narrower(keyword string, before, after any) string {
+	was, bounded := before.(float64)
+	now, number := after.(float64)
+	switch keyword {
+	case "type", "properties", "required", "items", "enum": // judged with what is around them
+		return ""
+	case "$schema", "$id", "$comment", "title", "description", "default", "examples", "producerRequired": // say nothing of what is taken
+		return ""
+	case "additionalProperties":
+		if _, flag := after.(bool); flag {
+			return ""
+		}
+	case "minLength", "minItems", "minProperties", "minimum":
+		if number && (bounded && now <= was || keyword != "minimum" && now <= 0) {
+			return ""
+		}
+	case "maxLength", "maxItems", "maxProperties", "maximum":
+		if number && bounded && now >= was {
+			return ""
+		}
+	}
+	if bytes.Equal(canonical(before), canonical(after)) {
+		return ""
+	}
+	if before == nil {
+		return "has " + keyword + " now"
+	}
+	return "has another " + keyword
+}
+
 func name(at string) string {
 	if at == "" {
 		return "the event"
@@ -203,7 +245,7 @@ func schemaOf(typ string) map[string]any {
 	data := map[string]any{"type": "object"}
 	if typ == Batch {
 		data["properties"] = map[string]any{
-			"batch_size": map[string]any{"type": "integer", "minimum": 0},
+			"batch_size": map[string]any{"type": "integer", "minimum": 0, "maximum": maxWhole},
 			"messages":   map[string]any{"type": "array", "maxItems": MaxBatch},
 		}
 		data["required"] = []string{"batch_size", "messages"}
@@ -219,7 +261,7 @@ func schemaOf(typ string) map[string]any {
 		"properties": map[string]any{
 			"id": id, "type": map[string]any{"const": typ}, "source": text(), "timestamp": stamp, "correlation_id": correlation, "data": data,
 			"metadata": map[string]any{"type": "object", "properties": map[string]any{
-				"ttl_seconds": map[string]any{"type": "integer", "minimum": 0}, "schema_version": text(),
+				"ttl_seconds": map[string]any{"type": "integer", "minimum": 0, "maximum": maxWhole}, "schema_version": text(),
 			}},
 		},
 		"required": []string{"id", "type", "source", "timestamp", "correlation_id", "data"},
