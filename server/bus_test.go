@@ -144,7 +144,7 @@ func readID(t *testing.T, c *websocket.Conn) string {
 	return m.MessageID
 }
 
-// What waited is sent when the socket opens (BUS-069), garbage is ignored and the socket stays open (BUS-071), a frame is routed on as it came
+// What waited is sent when the socket opens at the root path with an id that is not encoded (BUS-067, BUS-069), one text frame each (BUS-070), garbage is ignored and the socket stays open (BUS-071), a frame is routed on as it came
 // (BUS-072), and what waited while nobody was there comes with the next socket (BUS-073).
 func TestBusSocket_BUS069(t *testing.T) {
 	t.Parallel()
@@ -249,13 +249,13 @@ func TestBusREST_refuses(t *testing.T) {
 		status                        int
 		want                          string
 	}{
-		{"no token", "nobody", "GET", "/metrics", "", 401, `"success":false`},
+		{"B02 no token", "nobody", "GET", "/metrics", "", 401, `"success":false`},
 		{"wrong token", "wrong", "GET", "/metrics", "", 401, `"success":false`},
 		{"reader", "reader", "GET", "/metrics", "", 403, "role reader"},
-		{"metrics", "x://a", "GET", "/metrics", "", 200, `"registered_agents":2`},
+		{"BUS-064 metrics", "x://a", "GET", "/metrics", "", 200, `"registered_agents":2`},
 		{"nowhere", "x://a", "GET", "/v1/status", "", 404, "no part of the bus"},
 		{"garbage", "x://a", "POST", "/messages/send", "garbage", 400, "BUS-001"},
-		{"unknown recipient", "x://a", "POST", "/messages/send", busMessage("1", "x://a", "x://c", "error"), 400, "BUS-072"},
+		{"B01 unknown recipient", "x://a", "POST", "/messages/send", busMessage("1", "x://a", "x://c", "error"), 400, "BUS-072"},
 		{"heartbeat", "x://a", "POST", "/messages/send", busMessage("1", "x://a", "system", "heartbeat"), 200, `"success":true`},
 		{"another's name", "x://a", "POST", "/messages/send", busMessage("1", "x://b", "x://a", "error"), 400, "BUS-066"},
 		{"oversized", "x://a", "POST", "/messages/send", strings.Repeat(" ", bus.MaxMessage+1), 413, "larger than"},
@@ -269,7 +269,7 @@ func TestBusREST_refuses(t *testing.T) {
 		{"ack", "x://b", "POST", "/messages/ack", `{"agent_id":"x://b","message_ids":["1","2"]}`, 200, `"acknowledged":1`},
 		{"remove another", "x://a", "DELETE", "/agents/x%3A%2F%2Fb", "", 400, "another token"},
 		{"remove nobody", "x://a", "DELETE", "/agents/x%3A%2F%2Fz", "", 200, `"success":false`},
-		{"health", "nobody", "GET", "/health", "", 200, `"status":"healthy"`},
+		{"BUS-065 health", "nobody", "GET", "/health", "", 200, `"status":"healthy"`},
 	} {
 		if status, body := r.ask(t, tc.who, tc.method, tc.path, tc.body); status != tc.status || !strings.Contains(body, tc.want) {
 			t.Errorf("%s: %d %s; want %d %s", tc.name, status, body, tc.status, tc.want)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -175,5 +176,43 @@ func TestBus_everyDoor_BUS066(t *testing.T) {
 	}
 	if got := r.bus.Agents(); len(got) != 1 || len(r.bus.Queue("")) != 0 {
 		t.Errorf("agents %+v", got)
+	}
+}
+
+// Who is there gets a message now, who is not finds it later (BUS-063), and the counts have the names that clients read (BUS-064).
+func TestBusREST_BUS063_BUS064(t *testing.T) {
+	t.Parallel()
+	r := serveBus(t, TCP{}, nil)
+	r.agent(t, "x://a", ScopeExecutor)
+	r.agent(t, "x://b", ScopeReviewer)
+	send := func(id string) {
+		t.Helper()
+		if status, body := r.ask(t, "x://a", "POST", "/messages/send", busMessage(id, "x://a", "x://b", "task_request")); status != 200 || body != `{"success":true}` {
+			t.Fatalf("send: %d %s", status, body)
+		}
+	}
+	send("offline")
+	c := r.dial(t, r.keys["x://b"], "x://b")
+	if id := readID(t, c); id != "offline" {
+		t.Errorf("first %s", id)
+	}
+	send("online")
+	if id := readID(t, c); id != "online" {
+		t.Errorf("then %s", id)
+	}
+	_, body := r.ask(t, "x://a", "GET", "/metrics", "")
+	var m map[string]any
+	if err := json.Unmarshal([]byte(body), &m); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"total_messages": 2, "active_sessions": 1, "registered_agents": 2, "error_rate": 0} {
+		if m[name] != want {
+			t.Errorf("%s = %v, want %v", name, m[name], want)
+		}
+	}
+	for _, name := range []string{"average_response_time", "uptime", "throughput"} {
+		if n, ok := m[name].(float64); !ok || n < 0 {
+			t.Errorf("%s = %v", name, m[name])
+		}
 	}
 }
