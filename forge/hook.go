@@ -78,11 +78,11 @@ func Decode(event string, body []byte) (o amp.Outside, err error) {
 		o.Commit, o.Branch = c.GetCommitID(), p.GetHead().GetRef()
 		o.URL, o.At, o.What = c.GetHTMLURL(), c.GetUpdatedAt().UTC(), event+" "+e.GetAction()
 	case *gh.IssueCommentEvent:
-		if !e.GetIssue().IsPullRequest() {
+		issue, c := e.GetIssue(), e.GetComment()
+		if issue == nil || !issue.IsPullRequest() {
 			return o, ErrNoEvent
 		}
-		c := e.GetComment()
-		o = remark(e.GetRepo().GetFullName(), e.GetIssue().GetNumber(), &amp.Remark{Author: c.GetUser().GetLogin(), Text: c.GetBody()})
+		o = remark(e.GetRepo().GetFullName(), issue.GetNumber(), &amp.Remark{Author: c.GetUser().GetLogin(), Text: c.GetBody()})
 		o.URL, o.At, o.What = c.GetHTMLURL(), c.GetUpdatedAt().UTC(), event+" "+e.GetAction()
 	}
 	return o, judge(&o)
