@@ -36,7 +36,7 @@ func (w *writer) store(batch []*group.Request) error {
 				}
 				n = len(batch)
 			}
-			return nil
+			return w.tail.ahead(w.tables.stmt, max(tailStep, 2*len(batch)))
 		})
 		if !errors.Is(err, errAllTasks) || again {
 			return err
@@ -86,8 +86,12 @@ func (w *writer) flush() error {
 // tend writes the tables when there is enough to write, or nothing else to do. What cannot be written now is written later: it is in the
 // journal.
 func (w *writer) tend(idle bool) {
-	if idle || len(w.tail.rows) >= w.full || len(w.dirty) >= tailOver {
+	n := len(w.tail.rows)
+	switch {
+	case idle || w.tail.ready() || n >= 2*w.full || len(w.dirty) >= tailOver:
 		_ = w.serve(w.flush)
+	case n >= w.full && w.tail.spread == 0:
+		w.tail.begin()
 	}
 }
 

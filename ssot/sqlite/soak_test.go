@@ -7,7 +7,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +22,14 @@ import (
 	"arbiter/ssot"
 )
 
+// soakGrowth is how much the live heap may grow from the first third of a soak to the last. The journal itself is not in it: each connection
+// of SQLite holds 2 MB of pages at most.
+const soakGrowth = 1.15
+
 // TestSoak lets 2,000 entries a second, or ARBITER_STORE_SOAK_RATE, come in for as long as ARBITER_STORE_SOAK says, as 10m, while clients poll and a follower follows; with
-// ARBITER_STORE_SOAK_LONG=1 one reader also takes ten seconds, once a minute, as a backup does. It reports how long appends took from when they were due, how far the write-ahead log grew
-// and how much memory was resident. ARBITER_STORE_SOAK_HOME names a journal to go on with.
+// ARBITER_STORE_SOAK_LONG=1 one reader also takes ten seconds, once a minute, as a backup does. It reports how long appends took, how late they
+// were called after they were due, which is the machine's and not the journal's, how far the write-ahead log grew and how much memory was
+// resident; what is live after a collection does not grow. ARBITER_STORE_SOAK_HOME names a journal to go on with.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	life, err := time.ParseDuration(os.Getenv("ARBITER_STORE_SOAK"))
@@ -40,29 +47,31 @@ func TestSoak(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), life)
 	defer stop()
-	var readers sync.WaitGroup
+	var readers, appends sync.WaitGroup
 	polled := poll(ctx, t, log, &readers)
-	var mu sync.Mutex
-	var took []time.Duration // of the minute under way
-	var all []time.Duration
+	var took, late, allTook, allLate spans // of the time since the last report, and of all
 	var busy atomic.Int64
-	var appends sync.WaitGroup
-	s, began := newSample(), time.Now()
-	minute := began
+	var most [3]int64 // in the write-ahead log, in each third
+	var live [3][]int64
+	began := time.Now()
+	records := sampled(ctx, &readers, int(first), fmt.Sprint("soak-", began.Unix()))
 	rate := 2000 // entries a second, whether or not those before them are stored
 	if said, err := strconv.Atoi(os.Getenv("ARBITER_STORE_SOAK_RATE")); err == nil {
 		rate = said
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	n := int(first)
+	reported, n := began, 0
 	for ctx.Err() == nil {
 		<-tick.C
-		for due := int(time.Since(began).Seconds()*float64(rate)) + int(first); n < due; n++ {
-			r := s.record(n)
-			r.ID = fmt.Sprint("soak-", began.Unix(), "-", n)
-			at := began.Add(time.Duration(n-int(first)) * time.Second / time.Duration(rate))
+		for due := int(time.Since(began).Seconds() * float64(rate)); n < due && ctx.Err() == nil; n++ {
+			r, more := <-records
+			if !more {
+				break
+			}
+			at := began.Add(time.Duration(n) * time.Second / time.Duration(rate))
 			appends.Go(func() {
+				called := time.Now()
 				out, err := log.Append(context.WithoutCancel(ctx), []amp.Record{r})
 				if errors.Is(err, ssot.ErrBusy) {
 					busy.Add(1)
@@ -71,36 +80,69 @@ func TestSoak(t *testing.T) {
 				if err != nil || out[0].Err != nil {
 					t.Errorf("%+v, %v", out, err)
 				}
-				mu.Lock()
-				took = append(took, time.Since(at))
-				mu.Unlock()
+				took.add(time.Since(called))
+				late.add(called.Sub(at))
 			})
 		}
-		if time.Since(minute) >= time.Minute || ctx.Err() != nil {
-			mu.Lock()
-			t.Logf("%v: %s, write-ahead log %d MB, resident %d MB, index %d behind", time.Since(began).Round(time.Second), percentiles(took),
-				size(log.path+"-wal")>>20, resident(t)>>10, int64(n)-int64(log.Indexed()))
-			all, took = append(all, took...), nil
-			mu.Unlock()
-			minute = time.Now()
+		third := min(2, int(3*time.Since(began)/life))
+		most[third] = max(most[third], size(log.path+"-wal"))
+		if time.Since(reported) >= min(time.Minute, life/12) || ctx.Err() != nil {
+			reported = time.Now()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			live[third] = append(live[third], int64(m.HeapAlloc))
+			t.Logf("%v: appends %s, called late %s; write-ahead log %d MB, live %d MB, resident %d MB, index %d behind", time.Since(began).Round(time.Second), &took,
+				&late, size(log.path+"-wal")>>20, m.HeapAlloc>>20, resident(t)>>10, int64(n)+int64(first)-int64(log.Indexed()))
+			took.into(&allTook)
+			late.into(&allLate)
 		}
 	}
 	appends.Wait()
 	readers.Wait()
-	t.Logf("in all: %d entries, %s; %d were told that the journal is busy; %d reads, %s", len(all), percentiles(all), busy.Load(), len(*polled), percentiles(*polled))
+	took.into(&allTook)
+	late.into(&allLate)
+	var middle [3]int64
+	for i, all := range live {
+		if slices.Sort(all); len(all) > 0 {
+			middle[i] = all[len(all)/2]
+		}
+	}
+	t.Logf("in all: %d entries: appends %s, called late %s; %d were told that the journal is busy; %d reads, %s; live %d, %d, %d MB and write-ahead log at most %d, %d, %d MB in the thirds",
+		allTook.count(), &allTook, &allLate, busy.Load(), polled.count(), polled, middle[0]>>20, middle[1]>>20, middle[2]>>20, most[0]>>20, most[1]>>20, most[2]>>20)
+	if float64(middle[2]) > soakGrowth*float64(middle[0]) {
+		t.Errorf("the live heap grew from %d to %d bytes", middle[0], middle[2])
+	}
 	r, err := log.Verify(t.Context(), nil)
 	if err != nil || r.Err(dir) != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if wal := size(log.path + "-wal"); wal > LargeLog {
-		t.Errorf("the write-ahead log has %d bytes", wal)
+	if wal := slices.Max(most[:]); wal > LargeLog {
+		t.Errorf("the write-ahead log had %d bytes", wal)
 	}
 }
 
+// sampled makes records ahead of those who append them, until ctx ends.
+func sampled(ctx context.Context, wg *sync.WaitGroup, from int, prefix string) <-chan amp.Record {
+	c := make(chan amp.Record, 1000)
+	wg.Go(func() {
+		defer close(c)
+		for s, n := newSample(), from; ; n++ {
+			r := s.record(n)
+			r.ID = fmt.Sprint(prefix, "-", n)
+			select {
+			case c <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return c
+}
+
 // poll reads what four screens do, ten times a second each, follows the journal, and reads long.
-func poll(ctx context.Context, t *testing.T, log *Log, wg *sync.WaitGroup) *[]time.Duration {
-	var mu sync.Mutex
-	polled, s := &[]time.Duration{}, newSample()
+func poll(ctx context.Context, t *testing.T, log *Log, wg *sync.WaitGroup) *spans {
+	polled, s := &spans{}, newSample()
 	for c := range 4 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
@@ -115,9 +157,7 @@ func poll(ctx context.Context, t *testing.T, log *Log, wg *sync.WaitGroup) *[]ti
 				if err != nil {
 					t.Error(err)
 				}
-				mu.Lock()
-				*polled = append(*polled, time.Since(began))
-				mu.Unlock()
+				polled.add(time.Since(began))
 				pause(ctx, 100*time.Millisecond)
 			}
 		})
@@ -166,15 +206,70 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func percentiles(took []time.Duration) string {
-	if len(took) == 0 {
+// spans counts how long things took, in buckets a sixteenth apart, so that it takes the same memory however many there are.
+type spans struct {
+	mu      sync.Mutex
+	n       [64 * 16]int64
+	all     int64
+	longest time.Duration
+}
+
+func (t *spans) add(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n[bucket(d)]++
+	t.all++
+	t.longest = max(t.longest, d)
+}
+
+// bucket is that of a time; those of 16 ns and more have the power of two and the four bits behind the first.
+func bucket(d time.Duration) int {
+	v := uint64(max(d, 0))
+	if v < 16 {
+		return int(v)
+	}
+	power := bits.Len64(v) - 1
+	return power*16 + int(v>>(power-4)&15)
+}
+
+// into adds all that was counted to another, and begins anew.
+func (t *spans) into(all *spans) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, n := range t.n {
+		all.n[i] += n
+	}
+	all.all += t.all
+	all.longest = max(all.longest, t.longest)
+	t.n, t.all, t.longest = [64 * 16]int64{}, 0, 0
+}
+
+func (t *spans) count() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all
+}
+
+// String has percentiles, each the lower end of its bucket.
+func (t *spans) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == 0 {
 		return "none"
 	}
-	sorted := slices.Sorted(slices.Values(took))
-	at := func(p float64) time.Duration {
-		return sorted[int(float64(len(sorted)-1)*p)].Round(10 * time.Microsecond)
+	at := func(part float64) time.Duration {
+		left := int64(part * float64(t.all-1))
+		for i, n := range t.n {
+			if left -= n; left < 0 {
+				if i < 64 {
+					return time.Duration(i)
+				}
+				return time.Duration(uint64(16+i%16) << (i/16 - 4)).Round(10 * time.Microsecond)
+			}
+		}
+		return t.longest
 	}
-	return fmt.Sprintf("p50 %v, p99 %v, p99.9 %v, longest %v", at(0.5), at(0.99), at(0.999), at(1))
+	return fmt.Sprintf("p50 %v, p99 %v, p99.9 %v, longest %v", at(0.5), at(0.99), at(0.999), t.longest.Round(10*time.Microsecond))
 }
 
 func size(path string) int64 {

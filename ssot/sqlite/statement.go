@@ -24,6 +24,9 @@ type statements struct {
 	deleteAcks, insertAck          *sql.Stmt
 }
 
+// unlessThere leaves a row that was written ahead, before the program ended.
+const unlessThere = " ON CONFLICT DO NOTHING"
+
 // selectUsage reads the usage of the agents, "{}" before a turn has ended.
 const selectUsage = "SELECT coalesce(max(state), '{}') FROM usage"
 
@@ -43,12 +46,12 @@ func (s *statements) all() []statement {
 		{&s.tail, "SELECT seq, task, id FROM entry WHERE seq > ? ORDER BY seq"},
 		{&s.insertKey, "INSERT INTO task_key (key, task_id) VALUES (?, ?)"},
 		{&s.keyByTask, "SELECT key FROM task_key WHERE task_id = ?"},
-		{&s.insertIDs.one, "INSERT INTO entry_id (id, seq) VALUES (?, ?)"},
-		{&s.insertIDs.many, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + strings.Repeat(", (?, ?)", rowsAtOnce-1)},
+		{&s.insertIDs.one, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + unlessThere},
+		{&s.insertIDs.many, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + strings.Repeat(", (?, ?)", rowsAtOnce-1) + unlessThere},
 		{&s.topID, "SELECT coalesce(max(id), '') FROM entry_id WHERE id >= ? AND id < ?"},
 		{&s.seqByID, "SELECT seq FROM entry_id WHERE id = ?"},
-		{&s.insertOfTasks.one, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)"},
-		{&s.insertOfTasks.many, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1)},
+		{&s.insertOfTasks.one, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + unlessThere},
+		{&s.insertOfTasks.many, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1) + unlessThere},
 		{&s.updateIndexed, "UPDATE indexed SET seq = ?"},
 		{&s.indexed, "SELECT seq FROM indexed"},
 		{&s.upsertTask, `INSERT INTO task (key, task_id, status, title, last_seq, state) VALUES (?, ?, ?, ?, ?, ?)

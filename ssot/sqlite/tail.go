@@ -10,11 +10,13 @@ import (
 )
 
 const (
-	// tailFull is how many entries the tables are behind at most before they are written, unless that fails. Each page of theirs is then
+	// tailFull is about how many entries the tables are behind at most before they are written, unless that fails. Each page of theirs is then
 	// written once for many entries. A reader folds that many, and an open after a crash.
 	tailFull = 1024
 	// tailOver is with how many entries nothing more is stored before the tables are written.
 	tailOver = 8 * tailFull
+	// tailStep is how many rows go into each table with one transaction once the tail is full.
+	tailStep = 64
 	// mostTops is how many beginnings of ids are remembered.
 	mostTops = 4096
 )
@@ -32,6 +34,11 @@ type tail struct {
 	// tops have for beginnings of ids an id that none in the table is above. Ids end with a time or a number, so that a new one is above
 	// those before it, and need not be looked up.
 	tops map[string]string
+	// When the tail is full, its first spread rows go into their tables a few with each transaction, in the order of these: the pages
+	// are still written once for many entries, and no append waits for all of them. byID and byTask are those that are left. Until the
+	// tables stand at them, nobody misses or minds them there.
+	spread       int
+	byID, byTask []tailRow
 }
 
 func newTail() tail { return tail{ids: map[string]uint64{}, tops: map[string]string{}} }
@@ -54,6 +61,45 @@ func (t *tail) cut(n int) {
 		delete(t.ids, r.id)
 	}
 	t.rows = t.rows[:n]
+	t.spread, t.byID, t.byTask = 0, nil, nil
+}
+
+// begin lets the rows that are there be written ahead.
+func (t *tail) begin() {
+	t.spread = len(t.rows)
+	t.byID, t.byTask = slices.Clone(t.rows), slices.Clone(t.rows)
+	t.order()
+}
+
+// order puts what is left to be written into the order of the tables.
+func (t *tail) order() {
+	slices.SortFunc(t.byID, func(a, b tailRow) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(t.byTask, func(a, b tailRow) int {
+		return cmp.Or(cmp.Compare(a.seq>>bucketBits, b.seq>>bucketBits), cmp.Compare(a.task, b.task), cmp.Compare(a.seq, b.seq))
+	})
+}
+
+// ready reports whether all that was to be written ahead is.
+func (t *tail) ready() bool { return t.spread > 0 && len(t.byID)+len(t.byTask) == 0 }
+
+// ahead writes at most n rows of each table.
+func (t *tail) ahead(s *statements, n int) error {
+	ids, tasks := min(n, len(t.byID)), min(n, len(t.byTask))
+	if err := t.put(s, t.byID[:ids], t.byTask[:tasks]); err != nil {
+		return err
+	}
+	t.byID, t.byTask = t.byID[ids:], t.byTask[tasks:]
+	return nil
+}
+
+func (t *tail) put(s *statements, byID, byTask []tailRow) error {
+	err := s.insertIDs.each(byID, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
+	if err != nil {
+		return err
+	}
+	return s.insertOfTasks.each(byTask, func(args []any, r tailRow) []any {
+		return append(args, int64(r.seq>>bucketBits), int64(r.task), int64(r.seq))
+	})
 }
 
 // read takes the entries behind seq from the journal.
@@ -75,28 +121,18 @@ func (t *tail) read(s *statements, seq int64) (err error) {
 	return rows.Err()
 }
 
-// write puts the entries into the tables of ids and tasks, in the order of these.
+// write puts the entries that are not there yet into the tables of ids and tasks, which stand at the last one then.
 func (t *tail) write(s *statements) error {
 	if len(t.rows) == 0 {
 		return nil
 	}
-	last := t.rows[len(t.rows)-1].seq
-	rows := slices.Clone(t.rows)
-	slices.SortFunc(rows, func(a, b tailRow) int { return cmp.Compare(a.id, b.id) })
-	err := s.insertIDs.each(rows, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
-	if err != nil {
+	rest := t.rows[t.spread:]
+	t.byID, t.byTask = append(t.byID, rest...), append(t.byTask, rest...)
+	t.order()
+	if err := t.put(s, t.byID, t.byTask); err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b tailRow) int {
-		return cmp.Or(cmp.Compare(a.seq>>bucketBits, b.seq>>bucketBits), cmp.Compare(a.task, b.task), cmp.Compare(a.seq, b.seq))
-	})
-	err = s.insertOfTasks.each(rows, func(args []any, r tailRow) []any {
-		return append(args, int64(r.seq>>bucketBits), int64(r.task), int64(r.seq))
-	})
-	if err != nil {
-		return err
-	}
-	return step(s.updateIndexed, int64(last))
+	return step(s.updateIndexed, int64(t.rows[len(t.rows)-1].seq))
 }
 
 // rowsAtOnce is how many rows one statement inserts: each call of a statement costs about as much as a row.
