@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -150,10 +150,11 @@ func (d *door) who(top map[string]jsontext.Value, field string) (id Identifier) 
 	}
 	in := members(v)
 	d.unknown(field, in, whoMembers)
-	for name, rule := range map[string]string{"agent_id": "BUS-015", "framework": "BUS-017"} {
-		if in[name] == nil {
-			d.bad(rule, field+"."+name, "it is missing")
-		}
+	if in["agent_id"] == nil {
+		d.bad("BUS-015", field+".agent_id", "it is missing")
+	}
+	if in["framework"] == nil {
+		d.bad("BUS-017", field+".framework", "it is missing")
 	}
 	id.AgentID = d.text(in, field, "agent_id", "BUS-015", true)
 	id.Framework = d.text(in, field, "framework", "BUS-017", true)
@@ -227,10 +228,15 @@ func (d *door) retry(v jsontext.Value, p *RetryPolicy) {
 
 // unknown warns about members that the specification does not know (BUS-003).
 func (d *door) unknown(in string, all map[string]jsontext.Value, names []string) {
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	var strange []string
+	for name := range all {
 		if !slices.Contains(names, name) {
-			d.warn("BUS-003", join(in, clip(name, 80)), "it is not known; it is kept")
+			strange = append(strange, name)
 		}
+	}
+	slices.Sort(strange)
+	for _, name := range strange {
+		d.warn("BUS-003", join(in, clip(name, 80)), "it is not known; it is kept")
 	}
 }
 
@@ -240,8 +246,8 @@ func (d *door) text(in map[string]jsontext.Value, at, name, rule string, mustNam
 	if v == nil {
 		return ""
 	}
-	var s string
-	if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
+	s, ok := textIn(v)
+	if !ok {
 		d.bad(rule, join(at, name), "it is %s, expected a string", kindOf(v))
 		return ""
 	}
@@ -251,17 +257,37 @@ func (d *door) text(in map[string]jsontext.Value, at, name, rule string, mustNam
 	return s
 }
 
+// textIn is the text of a JSON string. One without escapes, as most are, is taken as it stands.
+func textIn(v jsontext.Value) (s string, ok bool) {
+	if v.Kind() != '"' || len(v) < 2 {
+		return "", false
+	}
+	if plain := v[1 : len(v)-1]; bytes.IndexByte(plain, '\\') < 0 {
+		return string(plain), true
+	}
+	out, err := jsontext.AppendUnquote(nil, v)
+	return string(out), err == nil
+}
+
 // goodName reports whether a text can name something.
 func goodName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u202e' })
 }
+
+// decoders are used again: a message has half a dozen objects, and a decoder takes more than most of them.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // members are the members of a JSON object, each as a part of its bytes; nil of anything else.
 func members(v jsontext.Value) map[string]jsontext.Value {
 	if v.Kind() != '{' {
 		return nil
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(v))
+	d := decoders.Get().(*jsontext.Decoder) //nolint:errcheck,forcetypeassert // the pool has nothing else
+	d.Reset(bytes.NewBuffer(v))
+	defer func() {
+		d.Reset(bytes.NewBuffer(nil)) // the message is let go
+		decoders.Put(d)
+	}()
 	all := map[string]jsontext.Value{}
 	if _, err := d.ReadToken(); err != nil {
 		return nil

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -28,4 +29,17 @@ func FuzzMembers(f *testing.F) {
 			}
 		}
 	})
+}
+
+// BenchmarkDecode judges a message of 1 KB.
+func BenchmarkDecode(b *testing.B) {
+	raw := []byte(`{"message_id":"m-1","timestamp":"2026-11-22T08:00:00Z","sender":{"agent_id":"x://a","framework":"x"},"recipient":{"agent_id":"x://b","framework":"x"},` +
+		`"message_type":"status_update","priority":"medium","payload":{"notes":"` + strings.Repeat("n", 600) + `"},"metadata":{"task_id":"t"},` +
+		`"routing":{"timeout":"60s","retry_policy":{"max_retries":2,"backoff":"linear"},"delivery_mode":"async"}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := Decode(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
