@@ -1,12 +1,14 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,6 +135,9 @@ func (c *Client) Try(ctx context.Context, repo string, work func(context.Context
 			return err
 		}
 		gaveUp, wait := judgeTry(err, repo, n)
+		if gaveUp != nil && c.rotated(ctx) {
+			gaveUp, wait = nil, firstWait
+		}
 		if gaveUp == nil && time.Since(begin)+wait > Patience {
 			gaveUp = &GiveUpError{Why: Plain(err), Next: fmt.Sprintf("It was tried for %s; try again after %s.", time.Since(begin).Round(time.Second), wait.Round(time.Second))}
 		}
@@ -145,6 +150,15 @@ func (c *Client) Try(ctx context.Context, repo string, work func(context.Context
 		}
 	}
 }
+
+// rotated reports whether the token is another one than that of the last request: it was changed while a work went on.
+func (c *Client) rotated(ctx context.Context) bool {
+	token, err := c.cfg.Token(ctx)
+	return err == nil && c.http.rotated(token)
+}
+
+// errUnlisted says that a pull request is there and not listed yet: its list is behind for a moment.
+var errUnlisted = errors.New("GitHub has a pull request of this branch, and does not list it yet")
 
 // judgeTry says whether trying again can help, and when.
 func judgeTry(err error, repo string, n int) (*GiveUpError, time.Duration) {
@@ -188,11 +202,21 @@ func (c *Client) Open(ctx context.Context, repo, branch, commit, base, title, bo
 		return *pull(repo, p).Pull, nil
 	}
 	if x, ok := errors.AsType[*gh.ErrorResponse](err); ok && x.Response != nil && x.Response.StatusCode == http.StatusUnprocessableEntity {
-		if found, err2 := c.find(ctx, repo, branch, commit); err2 == nil && found != nil { // it was there, or the answer was lost
+		found, err2 := c.find(ctx, repo, branch, commit)
+		if err2 == nil && found != nil { // it was there, or the answer was lost
 			return *found, nil
+		}
+		if err2 != nil || already(x) {
+			return amp.PullState{}, cmp.Or(err2, errUnlisted)
 		}
 	}
 	return amp.PullState{}, err
+}
+
+// already reports whether a refusal says that the branch has an open pull request.
+func already(x *gh.ErrorResponse) bool {
+	return strings.Contains(x.Message, "already exists") ||
+		slices.ContainsFunc(x.Errors, func(e gh.Error) bool { return strings.Contains(e.Message, "already exists") })
 }
 
 func deref(p *amp.PullState) amp.PullState {

@@ -61,6 +61,7 @@ func TestOpen_faults(t *testing.T) {
 		"well":               {times: 0, most: 2 * time.Second},
 		"500 twice":          {fault: githubtest.Fault{Status: 500}, times: 2, at: 6 * time.Second, most: 10 * time.Second},
 		"lost answer":        {fault: githubtest.Fault{Cut: true, After: true}, times: 1, at: 2 * time.Second, most: 5 * time.Second},
+		"answer too late":    {fault: githubtest.Fault{After: true, Delay: time.Hour}, times: 1, at: 2 * time.Minute, most: 3 * time.Minute},
 		"cut":                {fault: githubtest.Fault{Cut: true}, times: 3, at: 14 * time.Second, most: 20 * time.Second},
 		"429":                {fault: githubtest.Fault{Status: 429, Header: http.Header{"Retry-After": {"90"}}}, times: 1, at: 90 * time.Second, most: 95 * time.Second},
 		"secondary limit":    {fault: githubtest.Fault{Status: 403, Header: http.Header{"Retry-After": {"30"}}}, times: 1, at: 30 * time.Second, most: 35 * time.Second},
@@ -99,6 +100,64 @@ func TestOpen_faults(t *testing.T) {
 				}
 				if again, err := opens(t, c, commit); err != nil || again.Number != 1 || len(repo.Pulls()) != 1 {
 					t.Errorf("again it is %+v, of %d: %v", again, len(repo.Pulls()), err)
+				}
+			})
+		})
+	}
+}
+
+// The list of pull requests can be behind what was opened a moment ago: the request is waited for, and not opened a second time.
+func TestOpen_unlisted(t *testing.T) {
+	t.Parallel()
+	s, repo, c, commit := hub(t)
+	synctest.Test(t, func(t *testing.T) {
+		opened, asked := false, 0
+		s.Break(func(r *http.Request) *githubtest.Fault {
+			switch {
+			case r.Method == http.MethodPost && !opened:
+				opened = true
+				return &githubtest.Fault{Cut: true, After: true}
+			case r.Method == http.MethodGet && opened && asked < 4:
+				asked++
+				r.URL.RawQuery = "head=a:none"
+			}
+			return nil
+		})
+		p, err := opens(t, c, commit)
+		if err != nil || p.Number != 1 || len(repo.Pulls()) != 1 || asked != 4 {
+			t.Errorf("%+v of %d, asked %d times: %v", p, len(repo.Pulls()), asked, err)
+		}
+	})
+}
+
+// A token that is changed in the middle of a delivery is taken at once; one that was revoked ends it, and says so without the token.
+func TestOpen_token(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]string{"rotated": "ghp-the-next", "revoked": "secret-token"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, repo, c, commit := hub(t)
+			token, asked := "secret-token", 0
+			c.cfg.Token = func(context.Context) (string, error) { asked++; return token, nil }
+			synctest.Test(t, func(t *testing.T) {
+				changed := false
+				s.Break(func(r *http.Request) *githubtest.Fault {
+					if r.Method == http.MethodPost && !changed {
+						changed, token = true, next
+						s.SetToken("ghp-the-next")
+					}
+					return nil
+				})
+				p, err := opens(t, c, commit)
+				if name == "rotated" {
+					if err != nil || p.Number != 1 || len(repo.Pulls()) != 1 {
+						t.Errorf("%+v of %d: %v", p, len(repo.Pulls()), err)
+					}
+					return
+				}
+				gave, ok := errors.AsType[*GiveUpError](err)
+				if !ok || gave.Why != "GitHub does not accept the token" || strings.Contains(err.Error(), token) || len(repo.Pulls()) != 0 || asked > 3 {
+					t.Errorf("%v, asked %d times", err, asked)
 				}
 			})
 		})

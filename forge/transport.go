@@ -51,6 +51,13 @@ func (t *Transport) SetToken(token string) {
 	t.token = token
 }
 
+// rotated reports whether requests were sent with another token than this one.
+func (t *Transport) rotated(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.token != "" && token != "" && t.token != token
+}
+
 // Count is how many requests were sent, and how many more the service takes in this hour as far as it said so.
 func (t *Transport) Count() (requests, left int) {
 	t.mu.Lock()

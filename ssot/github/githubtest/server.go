@@ -38,8 +38,10 @@ type Fault struct {
 	Link string
 	// Cut ends the connection without an answer. With After the request is carried out first.
 	Cut, After bool
-	// Delay is how long the server takes for it.
+	// Delay is how long the server takes for it; with After it is the answer that takes so long.
 	Delay time.Duration
+	// Then, if not nil, is called when nothing is missing any more but the answer.
+	Then func()
 }
 
 // Server is the fake. Its fields are set before it is used, but for those behind methods.
@@ -183,8 +185,10 @@ func (s *Server) serve(w *httptest.ResponseRecorder, r *http.Request) error {
 	if f == nil {
 		f = &Fault{}
 	}
-	if err := pause(r, f.Delay); err != nil {
-		return err
+	if !f.After {
+		if err := pause(r, f.Delay); err != nil {
+			return err
+		}
 	}
 	switch {
 	case f.Status != 0:
@@ -196,15 +200,26 @@ func (s *Server) serve(w *httptest.ResponseRecorder, r *http.Request) error {
 	case !f.Cut || f.After:
 		s.admit(w, r)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	q := Request{Method: r.Method, Path: r.URL.Path, Size: len(body), At: time.Now(), Status: w.Code, Written: r.Method != http.MethodGet}
 	if f.Cut {
 		q.Status = 0
 	}
+	s.mu.Lock()
 	s.requests = append(s.requests, q)
+	s.mu.Unlock()
+	return f.ending(r)
+}
+
+// ending is what follows when a request was carried out, or was not.
+func (f *Fault) ending(r *http.Request) error {
+	if f.Then != nil {
+		f.Then()
+	}
 	if f.Cut {
 		return cutError{}
+	}
+	if f.After {
+		return pause(r, f.Delay)
 	}
 	return nil
 }
