@@ -97,16 +97,9 @@ func (t *Transport) send(r *http.Request) (*http.Response, error) {
 		}
 	}
 	resp, err := t.Base.RoundTrip(r)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !read {
-		t.wrote = time.Now()
-	}
+	t.noted(read, resp)
 	if err != nil {
 		return nil, err
-	}
-	if n, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining")); err == nil {
-		t.left = n
 	}
 	resp.Body = bounded{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	if !read {
@@ -115,7 +108,23 @@ func (t *Transport) send(r *http.Request) (*http.Response, error) {
 	return t.conditional(key, known, resp)
 }
 
-// conditional answers from what was kept when nothing changed, and keeps small answers.
+// noted takes what an answer says beside its body, nil when there is none.
+func (t *Transport) noted(read bool, resp *http.Response) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !read {
+		t.wrote = time.Now()
+	}
+	if resp == nil {
+		return
+	}
+	if n, err := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining")); err == nil {
+		t.left = n
+	}
+}
+
+// conditional answers from what was kept when nothing changed, and keeps small answers. No lock is held while an answer is read: a slow one
+// holds up no other request.
 func (t *Transport) conditional(key string, known kept, resp *http.Response) (*http.Response, error) {
 	if resp.StatusCode == http.StatusNotModified && known.tag != "" {
 		resp.Body.Close()
@@ -137,12 +146,18 @@ func (t *Transport) conditional(key string, known kept, resp *http.Response) (*h
 		return resp, nil
 	}
 	resp.Body.Close()
+	t.keep(key, kept{tag: tag, body: start})
+	resp.Body = io.NopCloser(bytes.NewReader(start))
+	return resp, nil
+}
+
+func (t *Transport) keep(key string, k kept) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if len(t.tags) >= cmp.Or(t.Tags, maxTags) || t.tags == nil {
 		t.tags = map[string]kept{}
 	}
-	t.tags[key] = kept{tag: tag, body: start}
-	resp.Body = io.NopCloser(bytes.NewReader(start))
-	return resp, nil
+	t.tags[key] = k
 }
 
 // bounded reads a part of what it closes.
