@@ -58,7 +58,7 @@ func Decode(event string, body []byte) (o amp.Outside, err error) {
 		o = check("suite/"+s.GetApp().GetSlug(), s.GetStatus(), s.GetConclusion(), s.GetHeadSHA(), s.GetHeadBranch())
 		o.At, o.Repo, o.What = s.GetUpdatedAt().UTC(), e.GetRepo().GetFullName(), event+" "+e.GetAction()
 	case *gh.StatusEvent:
-		o = check(e.GetContext(), "", e.GetState(), e.GetSHA(), "")
+		o = check(ofCheck(e.GetContext()), "", e.GetState(), e.GetSHA(), "")
 		o.URL, o.At, o.Repo, o.What = e.GetTargetURL(), e.GetUpdatedAt().UTC(), e.GetRepo().GetFullName(), event+" "+e.GetState()
 	case *gh.WorkflowRunEvent:
 		w := e.GetWorkflowRun()
@@ -119,6 +119,15 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
+// ofCheck is the name of a check run or of a status. It is never that of a suite or of a workflow: what a check is called says who pushes, in a
+// workflow of the branch, and it is not to stand for another one that failed.
+func ofCheck(name string) string {
+	if strings.HasPrefix(name, "suite/") || strings.HasPrefix(name, "workflow/") {
+		return "check/" + name
+	}
+	return name
+}
+
 // check is a report of a check that GitHub knows.
 func check(name, status, conclusion, commit, branch string) amp.Outside {
 	said := conclusion
@@ -129,7 +138,7 @@ func check(name, status, conclusion, commit, branch string) amp.Outside {
 }
 
 func checkRun(r *gh.CheckRun) amp.Outside {
-	o := check(r.GetName(), r.GetStatus(), r.GetConclusion(), r.GetHeadSHA(), r.GetCheckSuite().GetHeadBranch())
+	o := check(ofCheck(r.GetName()), r.GetStatus(), r.GetConclusion(), r.GetHeadSHA(), r.GetCheckSuite().GetHeadBranch())
 	o.URL, o.At = r.GetHTMLURL(), r.GetStartedAt().UTC()
 	if done := r.GetCompletedAt(); !done.IsZero() {
 		o.At = done.UTC()

@@ -188,3 +188,21 @@ func wellFormed(t *testing.T, o amp.Outside) {
 		t.Errorf("it does not come back: %v", err)
 	}
 }
+
+// A check that a branch calls after a workflow or a suite does not speak for it.
+func TestDecode_borrowedName(t *testing.T) {
+	t.Parallel()
+	for event, body := range map[string]string{
+		"check_run": `{"action":"completed","check_run":{"name":"workflow/CI","status":"completed","conclusion":"success","head_sha":"` + sha + `"}}`,
+		"status":    `{"context":"workflow/CI","state":"success","sha":"` + sha + `"}`,
+	} {
+		o, err := Decode(event, []byte(body))
+		if err != nil || o.CI.Name != "github/check/workflow/CI" {
+			t.Errorf("%s: %+v, %v", event, o.CI, err)
+		}
+	}
+	o, err := Decode("workflow_run", []byte(`{"action":"completed","workflow_run":{"name":"CI","status":"completed","conclusion":"failure","head_sha":"`+sha+`"}}`))
+	if err != nil || o.CI.Name != "github/workflow/CI" {
+		t.Errorf("the workflow itself: %+v, %v", o.CI, err)
+	}
+}

@@ -74,7 +74,7 @@ func (c *Client) lookChecks(ctx context.Context, owner, name, commit string, add
 				continue
 			}
 			seen[s.GetContext()] = true
-			o := check(s.GetContext(), "", s.GetState(), commit, "")
+			o := check(ofCheck(s.GetContext()), "", s.GetState(), commit, "")
 			o.URL, o.At = s.GetTargetURL(), s.GetUpdatedAt().UTC()
 			add("status", s.GetID(), o)
 		}
