@@ -127,16 +127,17 @@ func (s *teller) heard(e providers.Event) {
 		if e.Text == "" {
 			e.Text = "the agent runs"
 		}
-		if e.Session != "" {
+		named := e.Session != "" && e.Session != s.session
+		if named {
 			s.session = e.Session
 		}
-		if s.silent || time.Since(s.spoke) < progressEvery && e.Session == "" {
+		if s.silent || time.Since(s.spoke) < progressEvery && !named {
 			return
 		}
 		s.spoke = time.Now()
 		m := s.w.reply(s.t, bus.StatusUpdate, newID(), map[string]any{"message": e.Text})
 		m.Sender.SessionID = e.Session
-		if s.progress = m; e.Session != "" {
+		if s.progress = m; named && len(s.queue) < maxTold/2 { // half of the room is for what may not be lost
 			s.progress = nil
 			s.push(m)
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -387,5 +388,25 @@ func TestReadOrder_hostile(t *testing.T) {
 	}
 	if _, err := readOrder(order("T-2026-001", "T-2026-002")); err == nil {
 		t.Error("the worktree of another task is taken")
+	}
+}
+
+// An agent that names session after session while nobody is reached leaves room for what must not be lost, and one session is told once.
+func TestTeller_keepsRoom(t *testing.T) {
+	t.Parallel()
+	w := &Worker{}
+	s := &teller{w: w, t: &task{Job: Job{Agent: self, MessageID: "msg_1_1", Task: "T-2026-001"}}, wake: make(chan struct{}, 1)}
+	for range 3 {
+		s.heard(providers.Event{Type: providers.EventProgress, Text: "x", Session: "one"})
+	}
+	if len(s.queue) != 1 {
+		t.Errorf("one session is told %d times", len(s.queue))
+	}
+	for i := range 10 * maxTold {
+		s.heard(providers.Event{Type: providers.EventProgress, Text: "x", Session: strconv.Itoa(i)})
+	}
+	s.heard(providers.Event{Type: providers.EventEscalation, Payload: []byte(`{"escalation_type":"conflict"}`)})
+	if last := s.queue[len(s.queue)-1]; len(s.queue) > maxTold || last.Type != bus.ErrorMessage {
+		t.Errorf("%d messages wait; the last is a %s", len(s.queue), last.Type)
 	}
 }
