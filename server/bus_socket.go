@@ -15,6 +15,8 @@ import (
 const (
 	// socketBatch is how many messages are written before the peer has to show that it reads.
 	socketBatch = 64
+	// socketUnproven is how many such batches are on their way at once: written, and not yet answered for and in the journal.
+	socketUnproven = 8
 	// socketWindow is how many frames of a peer are on their way to the journal at once.
 	socketWindow = 256
 	// fullPatience is how long a peer is not read while there is no room for its message.
@@ -77,31 +79,50 @@ func (b *Bus) bye(streams context.Context, c *websocket.Conn, why error) {
 	_ = c.Close(code, reason) // the peer may be gone
 }
 
-// speak writes the messages of the queue.
+// speak writes the messages of the queue. While a batch waits for the peer's answer and for the journal, the next ones are written.
 func (b *Bus) speak(ctx context.Context, c *websocket.Conn, s *bus.Session) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	window := make(chan struct{}, socketUnproven)
 	for {
+		select {
+		case window <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		got, err := s.Next(ctx, socketBatch)
 		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			return err
 		}
 		keys := make([]bus.Key, 0, len(got))
 		for _, d := range got {
 			keys = append(keys, d.Key)
-			if err = write(ctx, c, d.Message.Raw); err != nil {
-				break
+			if err := write(ctx, c, d.Message.Raw); err != nil {
+				s.Fail(keys...) // those behind were never written: closing the session gives them back
+				return err
 			}
 		}
-		if err == nil {
-			err = ping(ctx, c)
-		}
-		if err != nil {
-			s.Fail(keys...) // those behind were never written: closing the session gives them back
-			return err
-		}
-		if err := s.Confirm(context.WithoutCancel(ctx), keys...); err != nil {
-			return err
-		}
+		wg.Go(func() {
+			defer func() { <-window }()
+			if err := b.prove(ctx, c, s, keys); err != nil {
+				cancel(err)
+			}
+		})
 	}
+}
+
+// prove waits until the peer has read what was written, and writes that down.
+func (b *Bus) prove(ctx context.Context, c *websocket.Conn, s *bus.Session, keys []bus.Key) error {
+	if err := ping(ctx, c); err != nil {
+		s.Fail(keys...)
+		return err
+	}
+	return s.Confirm(context.WithoutCancel(ctx), keys...)
 }
 
 func write(ctx context.Context, c *websocket.Conn, data []byte) error {

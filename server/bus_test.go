@@ -301,6 +301,44 @@ func TestBusSocket_flood(t *testing.T) {
 	}
 }
 
+// While a peer has not shown that it read, further messages are written, but none counts as delivered; when it goes, all of them come again.
+func TestBusSocket_unproven(t *testing.T) {
+	t.Parallel()
+	const all = 3*socketBatch + 10
+	r := serveBus(t, TCP{}, func(_ *bus.Config, d *BusConfig) { d.Heartbeat = time.Minute })
+	r.agent(t, "x://a", ScopeExecutor)
+	r.agent(t, "x://b", ScopeReviewer)
+	for i := range all {
+		if status, body := r.ask(t, "x://a", "POST", "/messages/send", busMessage(fmt.Sprint(i), "x://a", "x://b", "status_update")); status != 200 {
+			t.Fatalf("send: %d %s", status, body)
+		}
+	}
+	mute, res, err := websocket.Dial(t.Context(), "ws://"+r.addr+"/?agent_id=x://b", &websocket.DialOptions{
+		HTTPHeader:     http.Header{"X-Agent-Api-Key": {r.keys["x://b"]}},
+		OnPingReceived: func(context.Context, []byte) bool { return false },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Body != nil {
+		res.Body.Close()
+	}
+	defer mute.CloseNow()
+	for i := range all {
+		if id := readID(t, mute); id != fmt.Sprint(i) {
+			t.Fatalf("message %d is %s", i, id)
+		}
+	}
+	if m := r.bus.Metrics(); m.Queued != all || m.Delivered != 0 {
+		t.Errorf("%d wait and %d are delivered, though nobody said so", m.Queued, m.Delivered)
+	}
+	mute.CloseNow()
+	b, known := r.dial(t, r.keys["x://b"], "x://b"), map[string]bool{}
+	for len(known) < all {
+		known[readID(t, b)] = true
+	}
+}
+
 // A connection too many is refused, and none of those before it is lost.
 func TestBus_connections(t *testing.T) {
 	t.Parallel()
