@@ -55,8 +55,8 @@ func (b *Bus) socket(streams context.Context, w http.ResponseWriter, r *http.Req
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	wg.Go(func() { cancel(b.hear(ctx, c, who)) })
-	wg.Go(func() { cancel(b.beat(ctx, c, s, token)) })
-	cancel(b.speak(ctx, c, s))
+	wg.Go(func() { cancel(b.beat(ctx, streams, c, s, token)) })
+	cancel(b.speak(ctx, streams, c, s))
 	why := context.Cause(ctx)
 	b.bye(streams, c, why)
 	wg.Wait()
@@ -79,8 +79,9 @@ func (b *Bus) bye(streams context.Context, c *websocket.Conn, why error) {
 	_ = c.Close(code, reason) // the peer may be gone
 }
 
-// speak writes the messages of the queue. While a batch waits for the peer's answer and for the journal, the next ones are written.
-func (b *Bus) speak(ctx context.Context, c *websocket.Conn, s *bus.Session) error {
+// speak writes the messages of the queue until ctx ends. While a batch waits for the peer's answer and for the journal, the next ones are
+// written. What is being written when ctx ends is written: a frame that breaks off closes the socket, and the peer does not learn why.
+func (b *Bus) speak(ctx, streams context.Context, c *websocket.Conn, s *bus.Session) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -102,14 +103,14 @@ func (b *Bus) speak(ctx context.Context, c *websocket.Conn, s *bus.Session) erro
 		keys := make([]bus.Key, 0, len(got))
 		for _, d := range got {
 			keys = append(keys, d.Key)
-			if err := write(ctx, c, d.Message.Raw); err != nil {
+			if err := write(streams, c, d.Message.Raw); err != nil {
 				s.Fail(keys...) // those behind were never written: closing the session gives them back
 				return err
 			}
 		}
 		wg.Go(func() {
 			defer func() { <-window }()
-			if err := b.prove(ctx, c, s, keys); err != nil {
+			if err := b.prove(ctx, streams, c, s, keys); err != nil {
 				cancel(err)
 			}
 		})
@@ -117,8 +118,8 @@ func (b *Bus) speak(ctx context.Context, c *websocket.Conn, s *bus.Session) erro
 }
 
 // prove waits until the peer has read what was written, and writes that down.
-func (b *Bus) prove(ctx context.Context, c *websocket.Conn, s *bus.Session, keys []bus.Key) error {
-	if err := ping(ctx, c); err != nil {
+func (b *Bus) prove(ctx, streams context.Context, c *websocket.Conn, s *bus.Session, keys []bus.Key) error {
+	if err := ping(ctx, streams, c); err != nil {
 		s.Fail(keys...)
 		return err
 	}
@@ -131,14 +132,24 @@ func write(ctx context.Context, c *websocket.Conn, data []byte) error {
 	return c.Write(ctx, websocket.MessageText, data)
 }
 
-func ping(ctx context.Context, c *websocket.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	return c.Ping(ctx)
+// ping waits for the answer to a ping until ctx ends; the ping itself is written whole.
+func ping(ctx, streams context.Context, c *websocket.Conn) error {
+	answered := make(chan error, 1)
+	go func() {
+		bounded, cancel := context.WithTimeout(streams, writeTime)
+		defer cancel()
+		answered <- c.Ping(bounded)
+	}()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // beat finds out whether the peer is still there, and whether its token is still valid.
-func (b *Bus) beat(ctx context.Context, c *websocket.Conn, s *bus.Session, token string) error {
+func (b *Bus) beat(ctx, streams context.Context, c *websocket.Conn, s *bus.Session, token string) error {
 	tick := time.NewTicker(b.cfg.Heartbeat)
 	defer tick.Stop()
 	for {
@@ -152,7 +163,7 @@ func (b *Bus) beat(ctx context.Context, c *websocket.Conn, s *bus.Session, token
 		if b.cfg.Tokens != nil && !b.cfg.Tokens.valid(token, time.Now()) {
 			return errExpired
 		}
-		if err := ping(ctx, c); err != nil {
+		if err := ping(ctx, streams, c); err != nil {
 			return err
 		}
 	}

@@ -206,19 +206,22 @@ func TestBusSocket_BUS068(t *testing.T) {
 	}
 	closed(r.dial(t, r.keys["x://a"], "x://stranger"), 1008, "Agent not registered")
 	closed(r.dial(t, r.keys["x://a"], "x://b"), 1008, "another token")
-	first := r.dial(t, r.keys["x://a"], "x://a")
-	// A dial returns before the bus has the socket: the first one is open when it gets a message.
-	if status, body := r.ask(t, "x://a", "POST", "/messages/send", busMessage("open", "x://a", "x://a", "status_update")); status != 200 {
-		t.Fatal(body)
+	dial := func(agent string) *websocket.Conn { // a dial returns before the bus has the socket, which is open when it gets a message
+		c := r.dial(t, r.keys[agent], agent)
+		if status, body := r.ask(t, agent, "POST", "/messages/send", busMessage("open", agent, agent, "status_update")); status != 200 {
+			t.Fatal(body)
+		}
+		readID(t, c)
+		return c
 	}
-	readID(t, first)
+	first := dial("x://a")
 	second := r.dial(t, r.keys["x://a"], "x://a")
 	closed(first, 1000, "newer connection")
 	if _, err := r.tokens.Revoke("a"); err != nil {
 		t.Fatal(err)
 	}
 	closed(second, 1008, "not valid any more")
-	third := r.dial(t, r.keys["x://b"], "x://b")
+	third := dial("x://b")
 	if status, body := r.ask(t, "x://b", "DELETE", "/agents/x%3A%2F%2Fb", ""); status != 200 || body != `{"success":true}` { // BUS-062
 		t.Errorf("remove: %d %s", status, body)
 	}
