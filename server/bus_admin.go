@@ -22,6 +22,16 @@ type BusResend struct {
 	Keys []bus.Key `json:"keys"`
 }
 
+// BusDrop names dead letters that are given up.
+type BusDrop struct {
+	Keys []bus.Key `json:"keys"`
+}
+
+// BusDropped is how many were.
+type BusDropped struct {
+	Dropped int `json:"dropped"`
+}
+
 // BusResent is how many were.
 type BusResent struct {
 	Resent int `json:"resent"`
@@ -67,6 +77,18 @@ func BusRoutes(b *bus.Bus, listen string) []Route {
 				return BusResent{len(in.Keys)}, b.Resend(r.Context(), name, in.Keys)
 			}),
 		},
+		{
+			Method: "POST", Path: "/v1/bus/drop", Access: Admins, Tag: "bus", Summary: "Give dead letters up: they stay in the journal, and are not sent again.",
+			Text: "All of them, or none.", In: BusDrop{}, Out: BusDropped{},
+			Answer: need(func(r *http.Request) (any, error) {
+				var in BusDrop
+				if err := readJSON(r, &in); err != nil {
+					return nil, err
+				}
+				name, _, _ := Caller(r.Context())
+				return BusDropped{len(in.Keys)}, b.Drop(r.Context(), name, in.Keys)
+			}),
+		},
 	}
 }
 
@@ -93,4 +115,11 @@ func (c *Client) BusResend(ctx context.Context, keys []bus.Key) (n int, err erro
 	var out BusResent
 	err = c.post(ctx, "/v1/bus/resend", BusResend{Keys: keys}, &out)
 	return out.Resent, err
+}
+
+// BusDrop gives dead letters up.
+func (c *Client) BusDrop(ctx context.Context, keys []bus.Key) (n int, err error) {
+	var out BusDropped
+	err = c.post(ctx, "/v1/bus/drop", BusDrop{Keys: keys}, &out)
+	return out.Dropped, err
 }

@@ -321,7 +321,7 @@ func (p *agentPage) agentCard(b *ui.Block, h int) {
 		b.Para(2, text)
 	}
 	if e.State.Bus != nil && e.State.Bus.Dead > 0 {
-		b.Para(2, e.Theme.S(theme.Time, plural(e.State.Bus.Dead, "dead letter")+" on the bus")+", in a shell: arbiter bus dead")
+		b.Para(2, e.Theme.S(theme.Time, plural(e.State.Bus.Dead, "dead letter")+" on the bus")+", b shows them")
 	}
 	b.Para(2, strings.Join(p.abilities(a), "  "))
 	var limits []string

@@ -21,7 +21,7 @@ func TestAgents_bus(t *testing.T) {
 	s.Press("6").WaitFor("bus 3 wait, 1 dead letter")
 	s.Press("/").Burst(name).Press("enter").WaitFor("on the bus as curl://coder: unhealthy: no")
 	s.WaitFor("heartbeat␛[31m, 3 wait")
-	s.WaitFor("1 dead letter on the bus, in a shell: arbiter bus dead")
+	s.WaitFor("1 dead letter on the bus, b shows them")
 
 	well := start(t, tuitest.NewScript(tuitest.SceneEnd).SetState(func(c *amp.CoordinatorState) {
 		c.Bus = &amp.BusFacts{Agents: []amp.BusAgent{{AgentID: "curl://other", Healthy: true, Health: "healthy"}}}

@@ -31,6 +31,7 @@ const (
 	KindFailures    Kind = "failures"
 	KindEscalations Kind = "escalations"
 	KindDiff        Kind = "diff"
+	KindLetters     Kind = "letters"
 )
 
 // Place is where a person can be: a kind of page and what it is about. Every place can be opened by its id.
@@ -83,6 +84,7 @@ func kinds() []pageKind {
 		textKind(),
 		diffKind(),
 		turnKind(),
+		lettersKind(),
 	}
 }
 

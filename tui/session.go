@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"time"
 
 	"arbiter/amp"
 )
@@ -15,6 +16,26 @@ type Session interface {
 	Follow(ctx context.Context, after uint64, batch func([]amp.Entry) error) error
 	// Query reads one page: board, entries, diff, log, checklist, status. The Board of an answer is the caller's own.
 	Query(ctx context.Context, q amp.Query) (amp.Page, error)
+}
+
+// Letters are the messages of the bus that could not be delivered. Its methods are called from several goroutines at once.
+type Letters interface {
+	// Dead lists them, the oldest first.
+	Dead(ctx context.Context) ([]Letter, error)
+	// Resend puts those that are named by their keys back into the queues, all of them or none.
+	Resend(ctx context.Context, keys []string) error
+	// Drop gives them up, all of them or none: they stay in the journal and are not sent again.
+	Drop(ctx context.Context, keys []string) error
+}
+
+// Letter is one message that could not be delivered. What agents wrote in it is not made safe.
+type Letter struct {
+	Key, MessageID, Type, Priority, From, To, Task string
+	Bytes                                          int
+	// At is when it came, Dead since when it is a dead letter. Tries is how many deliveries failed since the bus was started.
+	At, Dead time.Time
+	Tries    int
+	Why      string
 }
 
 // Config is what a program of the interface is started with. Only Session is required.
@@ -52,6 +73,8 @@ type Config struct {
 	Exports string
 	// Alerts is when the terminal may call the admin.
 	Alerts Alerts
+	// Letters are the dead letters of the bus; nil where there is no way to them.
+	Letters Letters
 	// Up starts a coordinator when none answers; nil where that is not for this program to do.
 	Up func(ctx context.Context) error
 	// Hint is an optional line about the board: which key to press now. The demo shows it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,11 +10,13 @@ import (
 
 	"arbiter/amp"
 	"arbiter/providers/bus"
+	"arbiter/server"
+	"arbiter/tui"
 )
 
 func newBusCommand(a *app) *cobra.Command {
-	return group("bus", "Look at the AgentMessage bus, and send again what could not be delivered",
-		newBusAgents(a), newBusQueue(a), newBusDead(a), newBusResend(a))
+	return group("bus", "Look at the AgentMessage bus, and send again or drop what could not be delivered",
+		newBusAgents(a), newBusQueue(a), newBusDead(a), newBusResend(a), newBusDrop(a))
 }
 
 func newBusAgents(a *app) *cobra.Command {
@@ -163,6 +166,85 @@ func newBusResend(a *app) *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "every dead letter")
 	return c
+}
+
+func newBusDrop(a *app) *cobra.Command {
+	all, d := false, &decision{}
+	c := &cobra.Command{
+		Use: "drop [ID...]", Short: "Give dead letters up, each by the beginning of its id, or --all; the journal keeps them",
+		RunE: a.do(func(c *cobra.Command, args []string) error {
+			client, err := a.attach(c.Context())
+			if err != nil {
+				return err
+			}
+			dead, err := client.BusDead(c.Context())
+			if err != nil {
+				return err
+			}
+			keys, err := chooseLetters(dead, args, all)
+			if err != nil {
+				return err
+			}
+			if err := a.confirm(c, d, fmt.Sprintf("Give %s up? It cannot be sent again.", plural(len(keys), "dead letter"))); err != nil {
+				return err
+			}
+			n, err := client.BusDrop(c.Context(), keys)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				a.outJSON(server.BusDropped{Dropped: n})
+				return nil
+			}
+			a.out("%d given up.\n", n)
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "every dead letter")
+	d.asks(c)
+	return c
+}
+
+// letters are the dead letters for the screens: what arbiter bus dead, resend and drop do.
+type letters struct{ client *server.Client }
+
+var _ tui.Letters = letters{}
+
+// Dead lists them, the oldest first.
+func (l letters) Dead(ctx context.Context) ([]tui.Letter, error) {
+	all, err := l.client.BusDead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tui.Letter, len(all))
+	for i := range all {
+		w := &all[i]
+		out[i] = tui.Letter{
+			Key: w.Key.String(), MessageID: w.MessageID, Type: string(w.Type), Priority: string(w.Priority), From: w.From, To: w.To, Task: w.Task,
+			Bytes: w.Bytes, At: w.At, Dead: w.Dead, Tries: w.Tries, Why: w.Why,
+		}
+	}
+	return out, nil
+}
+
+// Resend sends some of them again.
+func (l letters) Resend(ctx context.Context, keys []string) error {
+	return letterKeys(keys, func(all []bus.Key) error { _, err := l.client.BusResend(ctx, all); return err })
+}
+
+// Drop gives some of them up.
+func (l letters) Drop(ctx context.Context, keys []string) error {
+	return letterKeys(keys, func(all []bus.Key) error { _, err := l.client.BusDrop(ctx, all); return err })
+}
+
+func letterKeys(names []string, do func([]bus.Key) error) error {
+	keys := make([]bus.Key, len(names))
+	for i, s := range names {
+		if err := keys[i].UnmarshalText([]byte(s)); err != nil {
+			return err
+		}
+	}
+	return do(keys)
 }
 
 // chooseLetters finds the dead letters that a person named.

@@ -79,7 +79,7 @@ func (a *app) runScreens(c *cobra.Command, _ []string) error {
 		Session: client, Admin: admin, ReadOnly: a.screen.readonly, Open: a.screen.open, Theme: cfg.TUI.theme(), Alerts: alerts,
 		Signs: cfg.TUI.signs(), Mouse: cfg.TUI.Mouse == nil || *cfg.TUI.Mouse, Keys: keys, Explain: explained,
 		Prepare: a.prepareOnScreen,
-		Version: version(), Home: home, Exports: exports, Up: a.upQuietly,
+		Version: version(), Home: home, Exports: exports, Up: a.upQuietly, Letters: letters{client},
 	}
 	if remote := client.Remote(); remote != "" {
 		_, screens.Place, _ = strings.Cut(remote, "://")

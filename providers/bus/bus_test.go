@@ -128,6 +128,43 @@ func TestRetries_BUS038(t *testing.T) {
 	})
 }
 
+// A dead letter that an admin gave up is gone for good, also after a restart, and its id stays known.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		b, stop := start(t, j, nil)
+		enlist(t, b, ada, bob)
+		raw := note("m1", ada, bob, nil)
+		send(t, b, raw)
+		send(t, b, note("m2", ada, bob, nil))
+		time.Sleep(12*time.Hour + time.Minute)
+		send(t, b, note("m3", ada, bob, nil))
+		time.Sleep(12 * time.Hour)
+		dead := b.DeadLetters()
+		if len(dead) != 2 {
+			t.Fatalf("dead letters = %+v", dead)
+		}
+		if err := b.Drop(t.Context(), "mira", []Key{dead[0].Key, {}}); ruleOf(err) != "BUS-038" || len(b.DeadLetters()) != 2 {
+			t.Errorf("one that is none was dropped, and %d are left: %v", len(b.DeadLetters()), err)
+		}
+		if err := b.Drop(t.Context(), "mira", []Key{dead[0].Key}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Resend(t.Context(), "mira", []Key{dead[0].Key}); ruleOf(err) != "BUS-038" {
+			t.Errorf("what was given up was sent again: %v", err)
+		}
+		stop()
+		b, _ = start(t, j, nil)
+		if d := b.DeadLetters(); len(d) != 1 || d[0].MessageID != "m2" {
+			t.Errorf("after a restart: %+v", d)
+		}
+		if q := b.Queue(bob); len(q) != 1 || q[0].MessageID != "m3" {
+			t.Errorf("the queue: %+v", q)
+		}
+	})
+}
+
 // A fallback agent takes over when the primary is not there, and not before its retries are over (BUS-035). Without one the message waits.
 func TestFallback_BUS035(t *testing.T) {
 	t.Parallel()

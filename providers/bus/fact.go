@@ -23,6 +23,8 @@ const (
 	DeadLetter Event = "message_dead"
 	Resent     Event = "message_resent"
 	Withdrawn  Event = "message_withdrawn"
+	// Dropped is a dead letter that an admin gave up: it is not shown any more, and its id stays known.
+	Dropped Event = "message_dropped"
 )
 
 // Fact is the body of a bus entry. Nothing has happened on the bus before its fact is stored, and its state is the fold of them. It holds
@@ -139,6 +141,10 @@ func (s *State) Apply(f *Fact, at time.Time) error {
 				s.seen.moved(k, next.to)
 				s.seen.mark(k, false)
 			}
+		}
+	case Dropped:
+		for _, k := range f.Keys {
+			s.dead.take(k)
 		}
 	case Withdrawn:
 		for _, k := range f.Keys {

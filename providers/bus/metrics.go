@@ -100,7 +100,7 @@ func (b *Bus) happened(f *Fact, before int) {
 		b.count.handedOver += uint64(len(f.Keys))
 	case DeadLetter:
 		b.count.buried += gone
-	case Registered, Removed, Queued, Resent, Withdrawn:
+	case Registered, Removed, Queued, Resent, Withdrawn, Dropped:
 	}
 }
 

@@ -74,24 +74,45 @@ func (b *Bus) DeadLetters() []Shown {
 // Resend puts dead letters back into the queues of their first recipients, on behalf of an admin. It is all of them, or none and an error that
 // names the one that is no dead letter.
 func (b *Bus) Resend(ctx context.Context, by string, keys []Key) error {
-	b.mu.Lock()
-	for _, k := range keys {
-		i := slices.IndexFunc(b.state.dead.all, func(l letter) bool { return l.key == k })
-		if i < 0 {
-			b.mu.Unlock()
-			return refusal("BUS-038", "", "%s is no dead letter", k)
-		}
-		if to := recipientOf(b.state.dead.all[i].sent); !b.known(to) {
-			b.mu.Unlock()
+	err := b.eachLetter(keys, func(l *letter) error {
+		if to := recipientOf(l.sent); !b.known(to) {
 			return refusal("BUS-072", "recipient.agent_id", "agent %s is not registered any more", quoted(to))
 		}
-	}
-	b.mu.Unlock()
-	if len(keys) == 0 {
 		return nil
+	})
+	if err != nil || len(keys) == 0 {
+		return err
 	}
 	if err := b.fact(ctx, Fact{Event: Resent, Keys: keys, By: by}); err != nil {
 		return fmt.Errorf("resend: %w", err)
+	}
+	return nil
+}
+
+// Drop gives dead letters up, on behalf of an admin: they stay in the journal, are not shown any more, and cannot be sent again. It is all of
+// them, or none and an error that names the one that is no dead letter.
+func (b *Bus) Drop(ctx context.Context, by string, keys []Key) error {
+	if err := b.eachLetter(keys, func(*letter) error { return nil }); err != nil || len(keys) == 0 {
+		return err
+	}
+	if err := b.fact(ctx, Fact{Event: Dropped, Keys: keys, By: by}); err != nil {
+		return fmt.Errorf("drop: %w", err)
+	}
+	return nil
+}
+
+// eachLetter finds dead letters, until one is none or is refused.
+func (b *Bus) eachLetter(keys []Key, judge func(*letter) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range keys {
+		i := slices.IndexFunc(b.state.dead.all, func(l letter) bool { return l.key == k })
+		if i < 0 {
+			return refusal("BUS-038", "", "%s is no dead letter", k)
+		}
+		if err := judge(&b.state.dead.all[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
