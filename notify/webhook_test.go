@@ -116,6 +116,7 @@ func TestDeadLetter(t *testing.T) {
 			r.j.plan(t, amp.Low, 1)
 			r.start()
 			time.Sleep(30 * time.Hour)
+			synctest.Wait()
 			s.codes = nil
 			r.j.plan(t, amp.Low, 2)
 			time.Sleep(time.Hour)
@@ -153,6 +154,7 @@ func TestDesktop(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.j.escalate(t, 1, amp.Critical, amp.BranchViolation, "it touched main")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(shown) != 1 || shown[0] != "T-2026-001: CRITICAL branch violation" {
 			t.Errorf("%q", shown)
 		}
