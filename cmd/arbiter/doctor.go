@@ -36,6 +36,9 @@ func newDoctor(a *app) *cobra.Command {
 			if len(args) > 0 && !try {
 				return usage("doctor takes agents only with --try").then("As: arbiter doctor --try " + args[0])
 			}
+			if err := a.elsewhere(); err != nil {
+				return err
+			}
 			all := a.examine(c.Context())
 			if try {
 				tried, err := a.tryAgents(c.Context(), args)

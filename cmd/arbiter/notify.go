@@ -96,6 +96,9 @@ func newNotifyTest(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "test", Short: "Send a test to every configured chat, webhook and desktop; exit code 1 when one does not take it", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
+			if err := a.elsewhere(); err != nil {
+				return err
+			}
 			cfg, err := a.loadConfig()
 			if err != nil {
 				return err
