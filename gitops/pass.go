@@ -133,7 +133,7 @@ func (g *Git) Receive(ctx context.Context, w amp.Workspace) error {
 		return err
 	}
 	received := receivedPrefix(w.TaskID)
-	if err := r.fetch(ctx, url, "+"+passPrefix(w.TaskID)+"*:"+received+"*"); err != nil {
+	if err := r.fetch(ctx, url, passPrefix(w.TaskID), received); err != nil {
 		return fmt.Errorf("get %s from %s: %w", w.TaskID, g.remote, err)
 	}
 	refs, err := r.refs(ctx, received)

@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"arbiter/amp"
@@ -73,33 +71,21 @@ func (g *Git) Publish(ctx context.Context, w amp.Workspace, url, token string) e
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(g.home, "publish-")
-	if err != nil {
-		return fmt.Errorf("prepare the push of %s: %w", w.TaskID, err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // it holds nothing but where the objects are
-	files := map[string]string{
-		"HEAD": "ref: refs/heads/none\n", "config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
-		"objects/info/alternates": filepath.Join(r.common, "objects") + "\n",
-	}
-	for name, text := range files {
-		err = errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	if err = errors.Join(err, os.MkdirAll(filepath.Join(dir, "refs"), 0o700)); err != nil {
-		return fmt.Errorf("prepare the push of %s: %w", w.TaskID, err)
-	}
-	return g.publish(ctx, dir, w, url, token)
-}
-
-func (g *Git) publish(ctx context.Context, dir string, w amp.Workspace, url, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, netTimeout)
 	defer cancel()
-	c := call{gitDir: dir, write: true, net: true}
+	c, end, err := r.apart(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return g.publish(ctx, c, w, url, token)
+}
+
+func (g *Git) publish(ctx context.Context, c call, w amp.Workspace, url, token string) error {
 	if token != "" {
-		c.env = []string{
-			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http." + url + ".extraHeader",
-			"GIT_CONFIG_VALUE_0=Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+token)),
-		}
+		c.env = append(c.env,
+			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http."+url+".extraHeader",
+			"GIT_CONFIG_VALUE_0=Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte("x-access-token:"+token)))
 	}
 	// The longest address that fits decides, so that no shorter one of the person's own leads the push elsewhere.
 	args := append(append([]string{}, netConfig...),

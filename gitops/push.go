@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -82,36 +85,107 @@ func (r *repo) address(ctx context.Context, name string, push bool) (string, err
 	return url, nil
 }
 
-// push sets refs at a remote's address from here, one refspec each.
+// push sets refs at a remote's address from here, one refspec each, from commits to refs.
 func (r *repo) push(ctx context.Context, url string, specs ...string) error {
 	return r.exchange(ctx, append([]string{
 		"push", "--quiet", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--receive-pack=git-receive-pack", "--", url,
-	}, specs...)...)
+	}, specs...), nil)
 }
 
 // prune removes the refs below a prefix at a remote's address.
 func (r *repo) prune(ctx context.Context, url, prefix string) error {
-	return r.exchange(ctx, "push", "--quiet", "--no-verify", "--prune", "--no-recurse-submodules", "--receive-pack=git-receive-pack", "--", url,
-		"refs/arbiter/none/*:"+prefix+"*")
+	return r.exchange(ctx, []string{
+		"push", "--quiet", "--no-verify", "--prune", "--no-recurse-submodules", "--receive-pack=git-receive-pack", "--", url,
+		"refs/arbiter/none/*:" + prefix + "*",
+	}, nil)
 }
 
-// fetch sets refs here from a remote's address, one refspec each.
-func (r *repo) fetch(ctx context.Context, url string, specs ...string) error {
-	return r.exchange(ctx, append([]string{
+// fetch sets the refs below a prefix here to those below another one at a remote's address.
+func (r *repo) fetch(ctx context.Context, url, from, to string) error {
+	return r.exchange(ctx, []string{
 		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--refmap=",
-		"--upload-pack=git-upload-pack", "--", url,
-	}, specs...)...)
+		"--upload-pack=git-upload-pack", "--", url, "+" + from + "*:" + to + "*",
+	}, func(c call) error { return r.bring(ctx, c, to) })
 }
 
-// exchange runs a git that speaks to a remote. An error carries no password of its address.
-func (r *repo) exchange(ctx context.Context, args ...string) error {
+// bring sets the refs below a prefix here to what they are where c is.
+func (r *repo) bring(ctx context.Context, c call, prefix string) error {
+	out, err := r.g.run(ctx, c, "for-each-ref", "--format=%(objectname) %(refname)", prefix)
+	if err != nil {
+		return err
+	}
+	here, err := r.refs(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(out) {
+		commit, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if here[ref] == commit {
+			continue
+		}
+		if err := r.setRef(ctx, ref, commit, here[ref], "received"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exchange runs a git that speaks to a remote, from a repository apart, so that the configuration of this one, which an agent may have
+// written, has no say. done, if not nil, is called with that repository. An error carries no password of its address.
+func (r *repo) exchange(ctx context.Context, args []string, done func(call) error) error {
 	ctx, cancel := context.WithTimeout(ctx, netTimeout)
 	defer cancel()
-	c := r.at()
-	c.write, c.net = true, true
-	_, err := r.g.run(ctx, c, append(append([]string{}, netConfig...), args...)...)
+	c, end, err := r.apart(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, err = r.g.run(ctx, c, append(append([]string{}, netConfig...), args...)...)
 	if e, ok := errors.AsType[*exitError](err); ok {
 		e.stderr = urlPassword.ReplaceAllString(e.stderr, "://")
 	}
+	if err == nil && done != nil {
+		err = done(c)
+	}
 	return err
+}
+
+// apart is a repository with the objects and the branches of this one, and none of its configuration and hooks. end removes it.
+func (r *repo) apart(ctx context.Context) (c call, end func(), err error) {
+	format, err := r.git(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return c, nil, err
+	}
+	heads, err := r.refs(ctx, "refs/heads/", "refs/remotes/")
+	if err != nil {
+		return c, nil, err
+	}
+	dir, err := os.MkdirTemp(r.g.home, "apart-")
+	if err != nil {
+		return c, nil, fmt.Errorf("prepare an exchange with a remote: %w", err)
+	}
+	end = func() { _ = os.RemoveAll(dir) } // it holds nothing of its own
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+	if format = strings.TrimSpace(format); format != "sha1" {
+		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = " + format + "\n"
+	}
+	var packed strings.Builder
+	for _, ref := range slices.Sorted(maps.Keys(heads)) { // by them both sides find out what need not be sent
+		packed.WriteString(heads[ref] + " " + ref + "\n")
+	}
+	files := map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "packed-refs": packed.String()}
+	if shallow, err := os.ReadFile(filepath.Join(r.common, "shallow")); err == nil {
+		files["shallow"] = string(shallow)
+	}
+	for name, text := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for _, name := range []string{"refs", "objects"} {
+		err = errors.Join(err, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	if err != nil {
+		end()
+		return c, nil, fmt.Errorf("prepare an exchange with a remote: %w", err)
+	}
+	return call{gitDir: dir, write: true, net: true, env: []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(r.common, "objects")}}, end, nil
 }
