@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,10 @@ func (a *app) examine(ctx context.Context) []finding {
 	all = append(all, a.examineConfig(ctx)...)
 	all = append(all, a.examineMirror(ctx, home)...)
 	all = append(all, a.examineCoordinator(ctx, home))
+	var hooks []hookState
+	if err := server.NewClient(home, sentinels).Ask(ctx, http.MethodGet, "/v1/hooks", &hooks); err == nil { // the line before says when none answers
+		all = append(all, hookFindings(hooks)...)
+	}
 	if top, err := repoTop("."); err == nil {
 		if there, _ := exists(filepath.Join(top, repoFile)); there {
 			if _, err := loadRepoFile(top); err != nil {

@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	githubHook = "/v1/hooks/github"
+	ciHook     = "/v1/hooks/ci"
 	// maxHook is the most bytes of a webhook that are read.
 	maxHook = 2 << 20
 	// hookWindow is how old a signature of a CI system may be.
@@ -53,6 +55,7 @@ type hooksDoor struct {
 	count  func(source, outcome string)
 	github func() (string, error)
 	ci     []hookFrom
+	ledger hookLedger
 
 	mu       sync.Mutex
 	refusals float64
@@ -89,7 +92,7 @@ func newHooksDoor(c *config, configDir string, coord *coordinator.Coordinator, c
 func (d *hooksDoor) routes() []server.Route {
 	return []server.Route{
 		{
-			Method: "POST", Path: "/v1/hooks/github", Access: server.Signed, Tag: "hooks", Summary: "Take in a webhook of GitHub.",
+			Method: "POST", Path: githubHook, Access: server.Signed, Tag: "hooks", Summary: "Take in a webhook of GitHub.",
 			Text: "Signed with " + forge.SignatureHeader + "; the id in " + forge.DeliveryHeader + " is kept once. What is about the commit, branch or pull request of " +
 				"no task is answered 202 and not kept, and so are events that say nothing of one. docs/hooks.md says which are read.",
 			Params: []server.Param{
@@ -100,11 +103,12 @@ func (d *hooksDoor) routes() []server.Route {
 			In: amp.Raw(nil), Out: hookAnswer{}, Answer: d.takeGitHub,
 		},
 		{
-			Method: "POST", Path: "/v1/hooks/ci", Access: server.Signed, Tag: "hooks", Summary: "Take in what another CI system reports of a run.",
+			Method: "POST", Path: ciHook, Access: server.Signed, Tag: "hooks", Summary: "Take in what another CI system reports of a run.",
 			Text:   "Signed as our own webhooks are, and not older than five minutes. The same id with the same bytes changes nothing.",
 			Params: []server.Param{{In: "header", Name: events.SignatureHeader, Text: "t=UNIX,v1=HEX, the HMAC-SHA-256 of UNIX.BODY", Required: true}},
 			In:     forge.Report{}, Out: hookAnswer{}, Answer: d.takeReport,
 		},
+		d.statesRoute(),
 	}
 }
 
@@ -192,12 +196,18 @@ func (d *hooksDoor) hear(ctx context.Context, source string, o amp.Outside, body
 
 // told counts an outcome and answers with it: 202 when nothing was kept.
 func (d *hooksDoor) told(source, outcome string, tasks []amp.TaskID) any {
-	d.count(source, outcome)
+	d.note(source, outcome)
 	a := hookAnswer{Outcome: outcome, Tasks: tasks}
 	if outcome == hookKept || outcome == hookDuplicate {
 		return a
 	}
 	return server.WithStatus{Status: http.StatusAccepted, Value: a}
+}
+
+// note counts what became of a webhook.
+func (d *hooksDoor) note(source, outcome string, problems ...amp.Problem) {
+	d.count(source, outcome)
+	d.ledger.note(source, outcome, reasons(problems), time.Now().UTC().Truncate(time.Second))
 }
 
 func (d *hooksDoor) noSecret(source string, err error) error {
@@ -207,8 +217,9 @@ func (d *hooksDoor) noSecret(source string, err error) error {
 
 // forged refuses what nobody with the secret sent. The error log keeps the beginning of some of them.
 func (d *hooksDoor) forged(ctx context.Context, source, header string, body []byte) error {
-	d.count(source, hookForged)
-	d.log(ctx, source, body, amp.Problem{Rule: "hook", Field: header, Message: "does not fit the body, or is too old"})
+	problem := amp.Problem{Rule: "hook", Field: header, Message: "does not fit the body, or is too old"}
+	d.note(source, hookForged, problem)
+	d.log(ctx, source, body, problem)
 	return &server.Error{
 		Code: "unauthorized", What: "the signature does not fit", Means: "Nothing was kept.",
 		Next: "Sign the bytes of the body with the secret that is configured here, within five minutes.",
@@ -217,7 +228,7 @@ func (d *hooksDoor) forged(ctx context.Context, source, header string, body []by
 
 // refuse answers that what was signed is not what it should be.
 func (d *hooksDoor) refuse(ctx context.Context, source string, body []byte, problems ...amp.Problem) error {
-	d.count(source, hookRefused)
+	d.note(source, hookRefused, problems...)
 	d.log(ctx, source, body, problems...)
 	return &amp.RefusedError{What: "webhook", Problems: problems, Next: "Mend each of the problems."}
 }

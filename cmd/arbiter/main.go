@@ -108,7 +108,7 @@ func newRoot(a *app) *cobra.Command {
 		newRedispatch(a), newResume(a), newRollback(a), newSplit(a), newTerminate(a), newUnlock(a), newWithdraw(a),
 	)
 	part(root, "Coordinator:", newStatus(a), newUp(a), newDown(a), newServe(a), newStopAll(a), newThaw(a), newToken(a), newBusCommand(a), newWorker(a), newInit(a), newDoctor(a), newDemo(a))
-	part(root, "Journal and protocol:", newJournal(a), newMirror(a), newWhy(a), newMessage(a), newEvents(a), newValidate(a), newParse(a), newSchema(a), newMCP(a))
+	part(root, "Journal and protocol:", newJournal(a), newMirror(a), newWhy(a), newMessage(a), newEvents(a), newHooks(a), newValidate(a), newParse(a), newSchema(a), newMCP(a))
 	root.AddCommand(newNotify(a), newDemoAgent(a))
 	a.completeTasks(root)
 	return root

@@ -75,6 +75,7 @@ var remoteCalls = map[string]remoteCall{
 	"bus dead":           {there, "", 1, "this coordinator has no bus"},
 	"bus drop":           {there, "--all --yes", 1, "this coordinator has no bus"},
 	"bus resend":         {there, "--all", 1, "this coordinator has no bus"},
+	"hooks":              {there, "", 0, "No webhook is configured"},
 	"events list":        {there, "", 0, ""},
 	"events dead":        {there, "", 0, ""},
 	"events resend":      {there, "00000000-0000-0000-0000-000000000000", 1, ""},
