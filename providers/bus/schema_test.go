@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -55,8 +56,10 @@ func agree(t interface {
 // others are what stands in a place that should hold something else, and what may.
 var others = []any{
 	nil, "", "text", "a://b", "bell\a", "\u202e", "2026-11-22T08:00:00", "2026-11-22T08:00:00+0100", "low", "sync", "linear", "300s", "heartbeat",
-	7.0, 1.5, -1.0, true,
+	strings.Repeat("x", 257), "2026-02-30", "critical", "exponential", "async",
+	7.0, 1.5, -1.0, 1e300, true,
 	[]any{},
+	slices.Repeat([]any{"a"}, 17),
 	[]any{7.0},
 	[]any{"a://b"},
 	[]any{"a", ""},
