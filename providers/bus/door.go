@@ -282,7 +282,7 @@ func members(v jsontext.Value) map[string]jsontext.Value {
 	if v.Kind() != '{' {
 		return nil
 	}
-	d := decoders.Get().(*jsontext.Decoder) //nolint:errcheck,forcetypeassert // the pool has nothing else
+	d := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // the pool has nothing else
 	d.Reset(bytes.NewBuffer(v))
 	defer func() {
 		d.Reset(bytes.NewBuffer(nil)) // the message is let go

@@ -11,8 +11,12 @@ import (
 	"arbiter/ssot/projection"
 )
 
-// cacheLen is how many tasks and keys the writer keeps in memory between transactions.
-const cacheLen = 4096
+// What the writer keeps in memory between transactions: cacheLen tasks and four times as many keys, and of tasks about cacheBytes of JSON. A
+// task in memory takes two to three times its JSON.
+const (
+	cacheLen   = 4096
+	cacheBytes = 8 << 20
+)
 
 // tables are the writer's board: the fold at the head, with only those tasks in memory that were touched lately. The others are in
 // the task table. The tables are written for many entries together, and stand at one entry of the journal: what came behind it is
@@ -25,6 +29,9 @@ type tables struct {
 	// acks are the open obligations as they are written, of the tasks in memory.
 	acks map[amp.TaskID][]amp.Obligation
 	keys map[amp.TaskID]uint64
+	// sizes are the bytes of the JSON of the tasks in memory, as it was read or written last, and bytes their sum.
+	sizes map[amp.TaskID]int
+	bytes int
 
 	// What is not written yet: entries, tasks that changed, and the usage when it is not the one that was written. at is where the
 	// tables stand.
@@ -39,7 +46,7 @@ type tables struct {
 func newTables(s *statements) *tables {
 	return &tables{
 		stmt: s, board: amp.NewBoard(), acks: map[amp.TaskID][]amp.Obligation{}, keys: map[amp.TaskID]uint64{},
-		tail: newTail(), dirty: map[amp.TaskID]struct{}{},
+		sizes: map[amp.TaskID]int{}, tail: newTail(), dirty: map[amp.TaskID]struct{}{},
 	}
 }
 
@@ -74,6 +81,8 @@ func (p *tables) empty() {
 	clear(p.acks)
 	clear(p.keys)
 	clear(p.dirty)
+	clear(p.sizes)
+	p.bytes = 0
 	p.tail.cut(0)
 	clear(p.tail.tops)
 	p.complete = false
@@ -105,7 +114,14 @@ func (p *tables) add(state []byte) error {
 	}
 	p.board.Tasks[t.ID] = t
 	p.acks[t.ID] = slices.Clone(t.Open)
+	p.sized(t.ID, len(state))
 	return nil
+}
+
+// sized notes how large the JSON of a task in memory is.
+func (p *tables) sized(id amp.TaskID, n int) {
+	p.bytes += n - p.sizes[id]
+	p.sizes[id] = n
 }
 
 // loadAll brings every task into memory.
@@ -178,24 +194,38 @@ func (p *tables) write() error {
 
 // wrote is called when what write wrote is stored.
 func (p *tables) wrote() {
+	if len(p.board.Tasks) > cacheLen || p.bytes > cacheBytes {
+		p.shrink()
+	}
 	clear(p.dirty)
 	p.tail.cut(0)
 	p.usage, p.at = p.board.Usage, p.board.Head.Seq
-	if len(p.board.Tasks) > cacheLen {
-		clear(p.board.Tasks)
-		clear(p.acks)
-		p.complete = false
-	}
 	if len(p.keys) > 4*cacheLen {
 		clear(p.keys)
 	}
 }
 
+// shrink forgets the tasks that did not change since the tables were written before: those that did are likely to change again.
+func (p *tables) shrink() {
+	for id := range p.board.Tasks {
+		if _, changed := p.dirty[id]; changed {
+			continue
+		}
+		delete(p.board.Tasks, id)
+		delete(p.acks, id)
+		p.bytes -= p.sizes[id]
+		delete(p.sizes, id)
+	}
+	p.complete = false
+}
+
 func (p *tables) writeTask(t *amp.Task) error {
-	err := step(p.stmt.upsertTask, int64(t.Key), string(t.ID), string(t.Status), t.Title, int64(t.LastSeq), projection.Task(t))
+	state := projection.Task(t)
+	err := step(p.stmt.upsertTask, int64(t.Key), string(t.ID), string(t.Status), t.Title, int64(t.LastSeq), state)
 	if err != nil {
 		return err
 	}
+	p.sized(t.ID, len(state))
 	if slices.Equal(p.acks[t.ID], t.Open) {
 		return nil
 	}
