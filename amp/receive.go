@@ -14,6 +14,9 @@ type Received struct {
 	Actor string `json:"actor"`
 	// Source says through which door it came: "cli", "socket".
 	Source string `json:"source"`
+	// Turn is the turn whose process sent it, empty when no agent's process of the coordinator did. A turn speaks for its own role, of its
+	// own task.
+	Turn string `json:"turn,omitzero"`
 	// Strict refuses unknown properties (AMP-031).
 	Strict bool `json:"strict,omitzero"`
 }

@@ -49,6 +49,9 @@ func (c *Coordinator) takeIn(in amp.Received, measured *amp.Check, now time.Time
 	var probe struct {
 		AckFor *string `json:"ack_for"`
 	}
+	if records, err := c.fromTurn(in, now); err != nil {
+		return records, nil, err
+	}
 	if json.Unmarshal(in.Raw, &probe) != nil || probe.AckFor == nil {
 		records, warnings, err := c.takeMessage(in.Raw, in.As, in.Actor, in.Source, in.Strict, now)
 		if err == nil {
@@ -73,6 +76,35 @@ func (c *Coordinator) takeIn(in amp.Received, measured *amp.Check, now time.Time
 	}
 	a.AckedAt = now.UTC()
 	return c.takeAck(t, &a, in.Raw, in.Actor, now)
+}
+
+// fromTurn refuses what a process of an agent says for another role or task than that of its turn, and lets the admin hear of it.
+func (c *Coordinator) fromTurn(in amp.Received, now time.Time) ([]amp.Record, error) {
+	if in.Turn == "" {
+		return nil, nil
+	}
+	why, l, task, other := "", c.live[in.Turn], guessTask(in.Raw), "no task that is known"
+	if c.board.Task(task) != nil {
+		other = string(task)
+	}
+	switch {
+	case l == nil:
+		why = fmt.Sprintf("a process of turn %s, which does not run, speaks for nobody", in.Turn)
+	case l.Role != in.As || l.TaskID != task:
+		why = fmt.Sprintf("the %s of %s cannot speak for the %s of %s", l.Role, l.TaskID, in.As, other)
+	default:
+		return nil, nil
+	}
+	records, _, err := c.refused(guessType(in.Raw), task, in, []amp.Problem{{Rule: "AMP-018", Field: "from", Message: why}}, now)
+	if l == nil {
+		return records, err
+	}
+	if t := c.board.Task(l.TaskID); t != nil && !t.Status.Ended() {
+		records = append(records, c.escalate(t, now, alarm{
+			typ: amp.PermissionDenied, text: fmt.Sprintf("%s, the %s of %s, sent a message for the %s of %s.", l.Agent, l.Role, l.TaskID, in.As, other),
+		}))
+	}
+	return records, err
 }
 
 func (c *Coordinator) refused(what string, task amp.TaskID, in amp.Received, problems []amp.Problem, now time.Time) ([]amp.Record, []amp.Problem, error) {

@@ -374,6 +374,50 @@ func TestCI_branchMoved(t *testing.T) {
 	})
 }
 
+// AMP-018: the processes of a turn speak for its role and task alone, whatever they say they are, and only while it runs.
+func TestReceive_ofATurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		let := make(chan struct{})
+		var turn providers.Turn
+		r := newRig(t, func(ctx context.Context, of providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Accept(of))
+			turn = of
+			select {
+			case <-let:
+			case <-ctx.Done():
+			}
+			return providers.Outcome{}, &providers.TurnError{Failure: providers.FailKilled, Text: "stopped"}
+		}, judges(amp.Approved))
+		id := r.task()
+		send := func(as amp.Role, task amp.TaskID, turn string) error {
+			raw := jsonOf(map[string]any{
+				"msg_id": amp.NewMsgID(amp.EscalationMsg, task, time.Now(), nil), "protocol_version": amp.Version, "type": "escalation",
+				"from": as, "to": "admin", "task_id": task, "timestamp": amp.FormatTime(time.Now()), "requires_ack": false,
+				"payload": map[string]any{
+					"escalation_type": "unknown", "severity": "info", "triggered_by": as, "description": "x", "affected_msgs": []string{},
+					"system_state_snapshot": map[string]any{"task_status": "executing", "reject_count": 0, "last_successful_msg_id": ""}, "recommended_action": "x", "auto_suspended": false,
+				},
+			})
+			_, err := r.c.Receive(t.Context(), amp.Received{Raw: raw, As: as, Actor: "codex", Source: "socket", Turn: turn})
+			time.Sleep(time.Second)
+			return err
+		}
+		if err := send(amp.Executor, id, turn.ID); err != nil {
+			t.Errorf("for its own role and task: %v", err)
+		}
+		refusedBy(t, send(amp.Executor, id, "another"), "AMP-018")
+		r.want(id, amp.Executing)
+		refusedBy(t, send(amp.Reviewer, id, turn.ID), "AMP-018")
+		synctest.Wait()
+		r.want(id, amp.Suspended)
+		if got := r.alarms(id); len(got) != 2 || got[1] != amp.PermissionDenied {
+			t.Errorf("escalations %v", got)
+		}
+		close(let)
+	})
+}
+
 // AMP-007: an agent that writes to another agent is refused, and the admin hears of it.
 func TestReceive_acrossTheHub(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,9 @@ import (
 // childHome makes the test binary a child that tries to decide, see TestMain.
 const childHome = "ARBITER_TEST_CHILD_HOME"
 
+// childMark marks the processes of a turn.
+const childMark = "ARBITER_TEST_MARK"
+
 func TestMain(m *testing.M) {
 	home := os.Getenv(childHome)
 	if home == "" {
@@ -33,22 +36,27 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	if _, err := c.Receive(ctx, amp.Received{Raw: []byte("{}"), As: amp.Executor}); err != nil {
+	_, err := c.Receive(ctx, amp.Received{Raw: []byte("{}"), As: amp.Executor})
+	e, refused := errors.AsType[*Error](err)
+	if marked := os.Getenv(childMark) != ""; marked && err != nil || !marked && (!refused || e.Code != "forbidden") {
 		fmt.Println("a message of a child:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// What the coordinator starts is an agent: it reports, and decides nothing, whatever it says it is.
+// What the coordinator starts is an agent: it decides nothing, whatever it says it is, and speaks for nobody but its turn.
 func TestChildrenDecideNothing_A09(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel names the peer's process on Linux only")
 	}
 	c := serve(t, Config{Routes: BusRoutes(nil, ""), Coordinator: &fake{
-		submit:  func(amp.Command) (amp.Entry, error) { t.Error("a child decided"); return amp.Entry{}, nil },
-		receive: func(r amp.Received) (amp.Receipt, error) { return amp.Receipt{}, nil },
+		submit: func(amp.Command) (amp.Entry, error) { t.Error("a child decided"); return amp.Entry{}, nil },
+		receive: func(amp.Received) (amp.Receipt, error) {
+			t.Error("a child of no turn spoke")
+			return amp.Receipt{}, nil
+		},
 	}})
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), childHome+"="+c.home)
@@ -63,14 +71,18 @@ func TestMarkedDecideNothing_A09(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel names the peer's process on Linux only")
 	}
-	c := serve(t, Config{Routes: BusRoutes(nil, ""), AllowChildren: true, Marker: "ARBITER_TEST_MARK", Coordinator: &fake{
+	var from string
+	c := serve(t, Config{Routes: BusRoutes(nil, ""), AllowChildren: true, Marker: childMark, Coordinator: &fake{
 		submit:  func(amp.Command) (amp.Entry, error) { t.Error("an agent decided"); return amp.Entry{}, nil },
-		receive: func(amp.Received) (amp.Receipt, error) { return amp.Receipt{}, nil },
+		receive: func(r amp.Received) (amp.Receipt, error) { from = r.Turn; return amp.Receipt{}, nil },
 	}})
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childHome+"="+c.home, "ARBITER_TEST_MARK=turn-1")
+	cmd.Env = append(os.Environ(), childHome+"="+c.home, childMark+"=outer:turn-1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("child: %v\n%s", err, out)
+	}
+	if from != "turn-1" {
+		t.Errorf("it spoke for turn %q", from)
 	}
 }
 

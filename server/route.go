@@ -136,7 +136,12 @@ func (s *Server) may(p peer, rt *Route) error {
 		return err
 	}
 	if rt.Access == Admins || rt.Access == Local {
-		return s.person(p, "use "+what)
+		if rt.Tag == "decisions" {
+			what = "decide"
+		} else {
+			what = "use " + what
+		}
+		return s.person(p, what)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -318,6 +320,21 @@ func (s *Server) agent(pid int) bool {
 	return mark != "" && mark != os.Getenv(s.cfg.Marker)
 }
 
+// turn is the turn whose process speaks, "" when it is none that the coordinator started.
+func (s *Server) turn(p peer) (string, error) {
+	if p.remote() || !p.known || !s.agent(p.pid) {
+		return "", nil
+	}
+	if mark := marker(p.pid, s.cfg.Marker); s.cfg.Marker != "" && mark != os.Getenv(s.cfg.Marker) {
+		return mark[strings.LastIndexByte(mark, ':')+1:], nil
+	}
+	return "", &Error{
+		Code: "forbidden", What: fmt.Sprintf("process %d may not send messages: the coordinator started it, and it names no turn", p.pid),
+		Means: "An agent speaks for the role of its own turn. Nothing was done.",
+		Next:  "Leave " + cmp.Or(s.cfg.Marker, "the environment") + " as the agent got it.",
+	}
+}
+
 func (s *Server) message(r *http.Request) (any, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxMessage))
 	if err != nil {
@@ -345,6 +362,9 @@ func (s *Server) message(r *http.Request) (any, error) {
 	}
 	if p.remote() {
 		in.Source = "tcp"
+	}
+	if in.Turn, err = s.turn(p); err != nil {
+		return nil, err
 	}
 	switch in.As {
 	case amp.Coordinator, amp.Executor, amp.Reviewer:
