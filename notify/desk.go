@@ -134,6 +134,7 @@ func (d *desk) step(now time.Time) (wake time.Time, err error) {
 	}
 	d.answers = nil
 	d.launch()
+	d.count(now)
 	return wake, nil
 }
 

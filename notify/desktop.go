@@ -45,8 +45,9 @@ func (d *desk) pop(time.Time) {
 		defer cancel()
 		err := d.cfg.Desktop(ctx, "arbiter waits for you", body, critical)
 		select {
-		case d.sent <- func(time.Time) {
+		case d.sent <- func(now time.Time) {
 			d.desktop.busy = false
+			d.cfg.Tally.came(desktopChannel, err, now)
 			if err != nil {
 				d.cfg.Logger.Warn("the desktop shows nothing", "err", err)
 			}

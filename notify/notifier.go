@@ -43,7 +43,9 @@ type Config struct {
 	Telegram *Telegram
 	Desktop  DesktopFunc
 	Webhooks []Webhook
-	Logger   *slog.Logger
+	// Tally, if not nil, counts what became of messages.
+	Tally  *Tally
+	Logger *slog.Logger
 }
 
 // Notifier tells people what waits, and takes their decisions.

@@ -323,6 +323,7 @@ func (d *desk) launch() {
 // arrived takes what became of a message. What did not arrive is tried again as long as it has a meaning.
 func (d *desk) arrived(l *launch, id int64, err error, now time.Time) {
 	d.sending, d.changed = false, true
+	d.cfg.Tally.came(telegramChannel, err, now)
 	pace := pacePrivate
 	if l.chat < 0 {
 		pace = paceGroup

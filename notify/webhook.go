@@ -159,6 +159,7 @@ func (d *desk) deliver(now time.Time) time.Time {
 // called takes what became of a call. The order of a receiver's parcels is kept: what comes later waits.
 func (d *desk) called(w *Webhook, p *parcel, err error, now time.Time) {
 	d.hooks[w.Name], d.changed = false, true
+	d.cfg.Tally.came(w.channel(), err, now)
 	all := d.state.Hooks[w.Name]
 	gone := func() {
 		if len(all) > 0 && all[0] == p { // it may have been buried meanwhile

@@ -38,11 +38,12 @@ type metrics struct {
 	hooks    *prometheus.CounterVec
 	state    *stateCollector
 	bus      *busCollector
+	notify   *notifyCollector
 }
 
 // newMetrics returns the metrics of a data directory.
 func newMetrics(home string, logger *slog.Logger) *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), logger: logger, state: newStateCollector(home), bus: newBusCollector()}
+	m := &metrics{registry: prometheus.NewRegistry(), logger: logger, state: newStateCollector(home), bus: newBusCollector(), notify: newNotifyCollector()}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "arbiter_" + name, Help: help}, labels)
 		m.registry.MustRegister(c)
@@ -69,7 +70,7 @@ func newMetrics(home string, logger *slog.Logger) *metrics {
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10, 60},
 	}, []string{"route", "status"})
 	m.registry.MustRegister(
-		m.appends, m.batch, m.turnTime, m.requests, m.state, m.bus, collectors.NewGoCollector(),
+		m.appends, m.batch, m.turnTime, m.requests, m.state, m.bus, m.notify, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

@@ -17,6 +17,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/coordinator"
+	"arbiter/notify"
 	"arbiter/providers/bus"
 	"arbiter/ssot"
 )
@@ -88,7 +89,19 @@ func TestMetrics(t *testing.T) {
 			Longest: 3, Oldest: 1500, ActiveSessions: 2, Healthy: 2, Unhealthy: 1, Absent: 3,
 		}
 	}
+	m.notify.read = func() []notify.Channel {
+		long := time.Now().Add(-241 * time.Hour)
+		return []notify.Channel{
+			{Name: "telegram", Delivered: 11, Last: time.Now().Add(time.Hour), Began: long},
+			{Name: "webhook ops", Failed: 12, Waiting: 13, Began: long, Failing: long},
+		}
+	}
 	text := scrape(t, m)
+	for _, late := range []string{"success_age_seconds", "failing_seconds"} {
+		if !strings.Contains(text, "\narbiter_notify_"+late+`{channel="webhook ops"} 86`) {
+			t.Errorf("%s of a channel that is out for ten days is not there", late)
+		}
+	}
 	for _, want := range []string{
 		`arbiter_up 1`, `arbiter_journal_head 100`, `arbiter_journal_wal_bytes 100`, `arbiter_search_index_lag_entries 10`,
 		`arbiter_tasks{status="executing"} 1`, `arbiter_tasks{status="held"} 0`, `arbiter_escalations_open{severity="critical"} 1`,
@@ -104,6 +117,9 @@ func TestMetrics(t *testing.T) {
 		`arbiter_bus_duplicates_total 8`, `arbiter_bus_heartbeats_total 10`, `arbiter_bus_queued 4`, `arbiter_bus_queued_bytes 4096`,
 		`arbiter_bus_queue_longest 3`, `arbiter_bus_queue_oldest_seconds 1.5`, `arbiter_bus_sessions 2`, `arbiter_bus_agents{state="healthy"} 2`,
 		`arbiter_bus_agents{state="unhealthy"} 1`, `arbiter_bus_agents{state="absent"} 3`,
+		`arbiter_notify_delivered_total{channel="telegram"} 11`, `arbiter_notify_failed_total{channel="webhook ops"} 12`,
+		`arbiter_notify_waiting{channel="webhook ops"} 13`, `arbiter_notify_failing_seconds{channel="telegram"} 0`,
+		`arbiter_notify_success_age_seconds{channel="telegram"} 0`,
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is not there", want)

@@ -31,12 +31,12 @@ func (s ownSession) Follow(ctx context.Context, after uint64, batch func([]amp.E
 
 // notify tells people what waits, until ctx ends; without a configuration there is nobody to tell. Of a team one coordinator alone tells
 // those in chats and behind webhooks, by the names that these have; a desktop is told by the coordinator of its machine.
-func (c *config) notify(ctx context.Context, home, configDir string, coord *coordinator.Coordinator, logger *slog.Logger) error {
+func (c *config) notify(ctx context.Context, home, configDir string, coord *coordinator.Coordinator, tally *notify.Tally, logger *slog.Logger) error {
 	if !c.Notify.configured() {
 		return nil
 	}
 	cfg := c.Notify.config(configDir)
-	cfg.Home, cfg.Session, cfg.Logger = home, ownSession{coord}, logger
+	cfg.Home, cfg.Session, cfg.Tally, cfg.Logger = home, ownSession{coord}, tally, logger
 	if c.Notify.Desktop && cfg.Desktop == nil {
 		logger.Warn("there is no program for notifications on this desktop; arbiter doctor says which is missing")
 	}

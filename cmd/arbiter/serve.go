@@ -106,7 +106,9 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	})
 	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return cfg.notify(ctx, home, filepath.Dir(file), coord, logger) })
+	g.Go(func() error {
+		return cfg.notify(ctx, home, filepath.Dir(file), coord, out.metrics.notify.tally, logger)
+	})
 	g.Go(func() error { return coord.Run(ctx) })
 	g.Go(func() error { out.run(ctx); return nil })
 	g.Go(func() error { return api.Serve(ctx, l) })
