@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -65,15 +66,19 @@ func assemble(
 		}
 	}
 	var requests coordinator.Pulls
+	remote := ""
 	client, err := c.GitHub.client(configDir, logger)
 	if err != nil {
 		return nil, err
 	}
 	if client != nil {
+		if c.GitHub.Repo == "" {
+			remote = cmp.Or(c.GitHub.Remote, "origin")
+		}
 		requests = &pulls{git: git, client: client, config: c.GitHub, secrets: c.secrets(configDir)}
 	}
 	return coordinator.New(ctx, coordinator.Config{
-		Log: log, Git: &repoGuard{Git: git}, Pulls: requests, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
+		Log: log, Git: &repoGuard{Git: git, remote: remote}, Pulls: requests, Agents: agents, Roles: roles, Home: home, Slots: c.Policy.Slots,
 		Attempts: c.Policy.Attempts, Policy: c.Policy.policy(),
 		DayBudget: amp.Budget{Tokens: c.Budget.Day.Tokens, CostUSD: c.Budget.Day.Cost}, Prices: prices(c.Prices),
 		Permissions: permissionRules(c.Permissions), AskTimeout: time.Duration(c.Policy.AskTimeout), GrantFor: time.Duration(c.Policy.Grant),
@@ -189,6 +194,9 @@ func rolesOf(c *config, name string) []amp.Role {
 // repoGuard adds the branches that a repository protects in its own arbiter.toml to those that are protected everywhere.
 type repoGuard struct {
 	*gitops.Git
+	// remote is the one that pull requests go to, "" when none do or it is not asked. Where it leads is taken down before an agent runs, so
+	// that no agent leads a delivery elsewhere.
+	remote string
 }
 
 var (
@@ -201,6 +209,9 @@ func (g *repoGuard) Inspect(ctx context.Context, repo, branch string) (amp.RepoF
 	facts, err := g.Git.Inspect(ctx, repo, branch)
 	if err != nil || branch == "" {
 		return facts, err
+	}
+	if g.remote != "" {
+		_, _ = g.RemoteURL(ctx, facts.Root, g.remote) // a delivery says what is wrong with it
 	}
 	own, err := loadRepoFile(g.Local(facts.Root))
 	if err != nil {
