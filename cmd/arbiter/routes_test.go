@@ -43,6 +43,8 @@ var mayUse = map[string]string{
 	"GET /v1/bus/queue":                "admin reader",
 	"GET /v1/bus/dead":                 "admin reader",
 	"POST /v1/bus/resend":              "admin",
+	"POST /v1/bus/drop":                "admin",
+	"GET /v1/hooks":                    "admin reader",
 	"POST /v1/hooks/github":            "signed",
 	"POST /v1/hooks/ci":                "signed",
 }
