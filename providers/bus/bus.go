@@ -177,7 +177,7 @@ func (b *Bus) apply(f *Fact, at time.Time) {
 	case Removed:
 		b.end(f.AgentID, ErrRemoved)
 		delete(b.live, f.AgentID)
-	case Queued, Delivered, HandedOver, DeadLetter, Resent, Withdrawn:
+	case Queued, Delivered, HandedOver, DeadLetter, Resent, Dropped, Withdrawn:
 	}
 	to := f.AgentID
 	for _, k := range f.Keys {
