@@ -49,6 +49,8 @@ type Job struct {
 	// Doing is one line of what happens now.
 	Doing  string  `json:"doing,omitzero"`
 	Answer *Answer `json:"answer,omitzero"`
+	// Again says that the coordinator has had the answer, and asked once more.
+	Again bool `json:"again,omitzero"`
 
 	// folder is the name of its folder, when that is another than a new job's.
 	folder string

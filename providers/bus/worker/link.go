@@ -36,6 +36,12 @@ type statusError struct {
 // Error is what the bus said.
 func (e *statusError) Error() string { return e.text }
 
+// notOpen reports whether the bus has no such request open, now.
+func notOpen(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	return ok && e.code == http.StatusConflict
+}
+
 // refused reports whether the bus will not take it, however often it is asked.
 func refused(err error) bool {
 	e, ok := errors.AsType[*statusError](err)

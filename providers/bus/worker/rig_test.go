@@ -292,6 +292,16 @@ func (p *place) job() *Job {
 	return all[0]
 }
 
+// until waits for a state of the one job.
+func (p *place) until(s State) {
+	p.r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); p.job().State != s; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.r.t.Fatalf("the job stays %+v, want it %s", p.job(), s)
+		}
+	}
+}
+
 // wire carries connections to whatever listens behind it, until it is cut.
 type wire struct {
 	addr string

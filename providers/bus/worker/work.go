@@ -248,11 +248,15 @@ func (w *Worker) tell(ctx context.Context, t *task) error {
 		return errStopped
 	}
 	t.stop = cancel
-	a := *t.Answer
+	a, again, turn, over := *t.Answer, t.Again, t.Turn, false
 	w.mu.Unlock()
 	if p := a.Parcel; p != nil && p.SHA256 != "" {
 		err := w.persist(run, t, "bring the commits", func() error {
-			return w.link.upload(run, t.Agent, t.MessageID, w.shelf.file(&t.Job, resultFile), p)
+			err := w.link.upload(run, t.Agent, t.MessageID, w.shelf.file(&t.Job, resultFile), p)
+			if over = again && notOpen(err); over {
+				return nil // it asked before it had the answer; should it ask anew, that is another turn
+			}
+			return err
 		})
 		if errors.Is(err, errStopped) {
 			return err
@@ -261,6 +265,15 @@ func (w *Worker) tell(ctx context.Context, t *task) error {
 			a = *failed(&providers.TurnError{Failure: providers.FailAnswer, Text: "the coordinator refuses the commits: " + err.Error()})
 			a.At = time.Now().UTC()
 		}
+	}
+	if over {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if t.State != Answered || t.Turn != turn {
+			return nil
+		}
+		w.cfg.Logger.Info("the coordinator has the answer already", "task", t.Task, "message", t.MessageID)
+		return w.become(t, Told, "")
 	}
 	var told string
 	err := w.persist(run, t, "tell the answer", func() error {

@@ -229,7 +229,7 @@ func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error
 		if t.stop != nil {
 			t.stop()
 		}
-		t.Answer, t.Runs = nil, 0
+		t.Answer, t.Runs, t.Again = nil, 0, false
 		if err := w.shelf.put(&t.Job, raw); err != nil {
 			return err
 		}
@@ -238,6 +238,7 @@ func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error
 		}
 		w.cfg.Logger.Info("took a request again", "task", t.Task, "message", t.MessageID)
 	case another && t.State == Told:
+		t.Again = true
 		if err := w.become(t, Answered, "tells its answer again"); err != nil {
 			return err
 		}

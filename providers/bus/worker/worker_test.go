@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -177,6 +178,33 @@ func TestWorker_cut(t *testing.T) {
 	}
 	if agent.count() != 1 {
 		t.Errorf("%d runs", agent.count())
+	}
+}
+
+// A coordinator that was started anew asks again, and has the answer before that request arrives: the worker does not offer its commits for ever.
+func TestWorker_askedBeforeItHadTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.place()
+	agent := &fake{do: honest("one")}
+	p.start(agent)
+	turn := r.turn(r.space("T-2026-001"), "turn-1")
+	r.wantDone(&turn, wait(t, "the end of the turn", r.begin(t.Context(), turn)), "one")
+	p.until(Told)
+	raw, err := p.w.shelf.request(p.job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := bytes.ReplaceAll(raw, []byte(`"turn-1"`), []byte(`"turn-2"`))
+	if bytes.Equal(late, raw) {
+		t.Fatalf("the request names no turn:\n%s", raw)
+	}
+	if err := p.w.take(t.Context(), self, late); err != nil {
+		t.Fatal(err)
+	}
+	p.until(Told)
+	if !p.job().Again || agent.count() != 1 {
+		t.Errorf("%+v, %d runs", p.job(), agent.count())
 	}
 }
 
