@@ -130,9 +130,6 @@ func TestLoad_connectionsAbsorbed(t *testing.T) {
 			}
 			after := r.resident()
 			answers, longest := watched()
-			if answers == 0 {
-				t.Error("the unix socket answered nothing meanwhile")
-			}
 			t.Logf("%d connections in %s: %d MB, then %d MB, %.1f KB each; %d answers on the unix socket, the slowest in %s",
 				n, took.Round(time.Millisecond), before>>20, after>>20, float64(after-before)/float64(n)/1024, answers, longest.Round(100*time.Microsecond))
 			if most := before + beside + int64(n)*perConnection; after > most {

@@ -154,19 +154,18 @@ func (r *loadRig) spent() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // Linux counts in hundredths of a second for programs
 }
 
-// watchAdmin asks for status and board over the unix socket until stop is called, which returns how often it was answered, and the longest time.
+// watchAdmin asks for the status over the unix socket, once at least and until stop is called, which returns how often it was answered, and the
+// longest time.
 func (r *loadRig) watchAdmin() (stop func() (answers int, longest time.Duration)) {
 	ctx, cancel := context.WithCancel(r.Context())
 	var n int
 	var longest time.Duration
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for ctx.Err() == nil {
+		for n == 0 || ctx.Err() == nil {
 			began := time.Now()
-			if _, err := r.client.Status(ctx); err != nil {
-				if ctx.Err() == nil {
-					r.Errorf("the unix socket does not answer: %v", err)
-				}
+			if _, err := r.client.Status(r.Context()); err != nil {
+				r.Errorf("the unix socket does not answer: %v", err)
 				return
 			}
 			n, longest = n+1, max(longest, time.Since(began))
