@@ -24,8 +24,12 @@ type statements struct {
 	deleteAcks, insertAck          *sql.Stmt
 }
 
-// unlessThere leaves a row that was written ahead, before the program ended.
-const unlessThere = " ON CONFLICT DO NOTHING"
+// What was written ahead, before the program ended, is left as it is. An id that stands there for another entry is an error: its entry would not be
+// found.
+const (
+	unlessThere = " ON CONFLICT DO NOTHING"
+	unlessOther = " ON CONFLICT (id) DO UPDATE SET seq = iif(seq = excluded.seq, seq, NULL)"
+)
 
 // selectUsage reads the usage of the agents, "{}" before a turn has ended.
 const selectUsage = "SELECT coalesce(max(state), '{}') FROM usage"
@@ -46,8 +50,8 @@ func (s *statements) all() []statement {
 		{&s.tail, "SELECT seq, task, id FROM entry WHERE seq > ? ORDER BY seq"},
 		{&s.insertKey, "INSERT INTO task_key (key, task_id) VALUES (?, ?)"},
 		{&s.keyByTask, "SELECT key FROM task_key WHERE task_id = ?"},
-		{&s.insertIDs.one, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + unlessThere},
-		{&s.insertIDs.many, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + strings.Repeat(", (?, ?)", rowsAtOnce-1) + unlessThere},
+		{&s.insertIDs.one, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + unlessOther},
+		{&s.insertIDs.many, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + strings.Repeat(", (?, ?)", rowsAtOnce-1) + unlessOther},
 		{&s.topID, "SELECT coalesce(max(id), '') FROM entry_id WHERE id >= ? AND id < ?"},
 		{&s.seqByID, "SELECT seq FROM entry_id WHERE id = ?"},
 		{&s.insertOfTasks.one, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + unlessThere},

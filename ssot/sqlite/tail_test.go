@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"arbiter/amp"
@@ -86,5 +87,28 @@ func TestTail_aheadAtTheEnd(t *testing.T) {
 		if err := log.Close(); err != nil {
 			t.Errorf("%s: %v", step, err)
 		}
+	}
+}
+
+// An id that the table has for another entry is not passed over: the journal is not written on.
+func TestTail_otherEntry(t *testing.T) {
+	t.Parallel()
+	log, err := Open(t.Context(), t.TempDir(), Options{Unindexed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() }) // it says once more what is wrong
+	appendOne(t, log, ssottest.Raw("one", ssottest.Task(1), nil))
+	appendOne(t, log, ssottest.Raw("two", ssottest.Task(1), nil))
+	err = log.writer.alone(t.Context(), func(w *writer) error {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		return w.transaction(func() error {
+			return w.stmt.insertIDs.each([]tailRow{{seq: 2, id: "one"}}, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
+		})
+	})
+	if err == nil || !strings.Contains(err.Error(), "NOT NULL") {
+		t.Errorf("an id of another entry: %v", err)
 	}
 }
