@@ -325,7 +325,7 @@ func (s *Server) turn(p peer) (string, error) {
 	if p.remote() || !p.known || !s.agent(p.pid) {
 		return "", nil
 	}
-	if mark := marker(p.pid, s.cfg.Marker); s.cfg.Marker != "" && mark != os.Getenv(s.cfg.Marker) {
+	if mark := marker(p.pid, s.cfg.Marker); mark != "" && mark != os.Getenv(s.cfg.Marker) {
 		return mark[strings.LastIndexByte(mark, ':')+1:], nil
 	}
 	return "", &Error{
