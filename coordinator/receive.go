@@ -78,6 +78,18 @@ func (c *Coordinator) takeIn(in amp.Received, measured *amp.Check, now time.Time
 	return c.takeAck(t, &a, in.Raw, in.Actor, now)
 }
 
+// TurnOf is the turn that runs here and for whose process is reports true, "" when there is none. is must not block.
+func (c *Coordinator) TurnOf(ctx context.Context, is func(pid int) bool) (turnID string, err error) {
+	err = c.view(ctx, func(*amp.Board) {
+		for id, l := range c.live {
+			if l.PID > 0 && is(l.PID) {
+				turnID = id
+			}
+		}
+	})
+	return turnID, err
+}
+
 // fromTurn refuses what a process of an agent says for another role or task than that of its turn, and lets the admin hear of it.
 func (c *Coordinator) fromTurn(in amp.Received, now time.Time) ([]amp.Record, error) {
 	if in.Turn == "" {

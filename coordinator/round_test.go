@@ -381,6 +381,7 @@ func TestReceive_ofATurn(t *testing.T) {
 		let := make(chan struct{})
 		var turn providers.Turn
 		r := newRig(t, func(ctx context.Context, of providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(providers.Event{Type: providers.EventStarted, PID: 4711})
 			emit(agenttest.Accept(of))
 			turn = of
 			select {
@@ -407,6 +408,11 @@ func TestReceive_ofATurn(t *testing.T) {
 			t.Errorf("for its own role and task: %v", err)
 		}
 		refusedBy(t, send(amp.Executor, id, "another"), "AMP-018")
+		for pid, want := range map[int]string{4711: turn.ID, 1: ""} {
+			if got, err := r.c.TurnOf(t.Context(), func(p int) bool { return p == pid }); got != want || err != nil {
+				t.Errorf("the turn of process %d is %q, %v; want %q", pid, got, err, want)
+			}
+		}
 		r.want(id, amp.Executing)
 		refusedBy(t, send(amp.Reviewer, id, turn.ID), "AMP-018")
 		synctest.Wait()

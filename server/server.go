@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -320,18 +319,27 @@ func (s *Server) agent(pid int) bool {
 	return mark != "" && mark != os.Getenv(s.cfg.Marker)
 }
 
+// turnFinder is a coordinator that knows its turns by their processes, which an agent cannot choose; a mark is what it says itself.
+type turnFinder interface {
+	// TurnOf is the turn that runs and for whose process is reports true, "" when there is none.
+	TurnOf(ctx context.Context, is func(pid int) bool) (turnID string, err error)
+}
+
 // turn is the turn whose process speaks, "" when it is none that the coordinator started.
-func (s *Server) turn(p peer) (string, error) {
+func (s *Server) turn(ctx context.Context, p peer) (string, error) {
 	if p.remote() || !p.known || !s.agent(p.pid) {
 		return "", nil
 	}
-	if mark := marker(p.pid, s.cfg.Marker); mark != "" && mark != os.Getenv(s.cfg.Marker) {
+	if c, ok := s.cfg.Coordinator.(turnFinder); ok {
+		if turn, err := c.TurnOf(ctx, func(pid int) bool { return pid == p.pid || below(p.pid, pid) }); err != nil || turn != "" {
+			return turn, err
+		}
+	} else if mark := marker(p.pid, s.cfg.Marker); mark != "" && mark != os.Getenv(s.cfg.Marker) {
 		return mark[strings.LastIndexByte(mark, ':')+1:], nil
 	}
 	return "", &Error{
-		Code: "forbidden", What: fmt.Sprintf("process %d may not send messages: the coordinator started it, and it names no turn", p.pid),
-		Means: "An agent speaks for the role of its own turn. Nothing was done.",
-		Next:  "Leave " + cmp.Or(s.cfg.Marker, "the environment") + " as the agent got it.",
+		Code: "forbidden", What: fmt.Sprintf("process %d may not send messages: the coordinator started it, and it is of no turn that runs", p.pid),
+		Means: "An agent speaks for the role of its own turn, by a process that stays below its own. Nothing was done.",
 	}
 }
 
@@ -363,7 +371,7 @@ func (s *Server) message(r *http.Request) (any, error) {
 	if p.remote() {
 		in.Source = "tcp"
 	}
-	if in.Turn, err = s.turn(p); err != nil {
+	if in.Turn, err = s.turn(r.Context(), p); err != nil {
 		return nil, err
 	}
 	switch in.As {
