@@ -27,6 +27,7 @@ func TestTally(t *testing.T) {
 		began := time.Now()
 		r.start()
 		time.Sleep(30 * time.Minute)
+		synctest.Wait()
 		all := tally.Channels()
 		if len(all) != 1 || all[0].Name != "webhook ops" {
 			t.Fatalf("channels = %+v", all)
@@ -34,8 +35,9 @@ func TestTally(t *testing.T) {
 		if c := all[0]; c.Delivered != 0 || c.Failed != uint64(s.tries) || c.Waiting != 1 || !c.Last.IsZero() || c.Failing.Before(began) || time.Since(c.Failing) < 25*time.Minute {
 			t.Errorf("in the outage: %+v after %d tries", c, s.tries)
 		}
-		s.codes = nil
+		s.back()
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if c := tally.Channels()[0]; c.Delivered != uint64(len(s.got)) || c.Delivered == 0 || c.Waiting != 0 || c.Last.IsZero() || !c.Failing.IsZero() {
 			t.Errorf("afterwards: %+v of %d", c, len(s.got))
 		}

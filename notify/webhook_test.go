@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 // sink is a receiver of webhooks without a socket.
 type sink struct {
+	mu    sync.Mutex
 	codes []int // of the next calls; then 200
 	got   []received
 	tries int
@@ -31,6 +33,8 @@ type received struct {
 }
 
 func (s *sink) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.tries++
 	if len(s.codes) > 0 {
 		code := s.codes[0]
@@ -53,6 +57,13 @@ func (s *sink) RoundTrip(req *http.Request) (*http.Response, error) {
 		err == nil && time.Since(time.Unix(at, 0)) < time.Minute && req.Header.Get("Arbiter-Signature") == notify.Signature("key", stamp, data),
 	})
 	return httptest.NewRecorder().Result(), nil
+}
+
+// back lets the receiver take whatever comes.
+func (s *sink) back() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.codes = nil
 }
 
 func hook(s *sink, slack bool) notify.Webhook {
@@ -117,7 +128,7 @@ func TestDeadLetter(t *testing.T) {
 			r.start()
 			time.Sleep(30 * time.Hour)
 			synctest.Wait()
-			s.codes = nil
+			s.back()
 			r.j.plan(t, amp.Low, 2)
 			time.Sleep(time.Hour)
 			r.stop()
