@@ -133,20 +133,26 @@ func (a *app) printWaiting(all []bus.Shown, none string) error {
 	return nil
 }
 
+// deadLetters are those that are named, or all, of the coordinator that is asked.
+func (a *app) deadLetters(ctx context.Context, named []string, all bool) (*server.Client, []bus.Key, error) {
+	client, err := a.attach(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	dead, err := client.BusDead(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := chooseLetters(dead, named, all)
+	return client, keys, err
+}
+
 func newBusResend(a *app) *cobra.Command {
 	all := false
 	c := &cobra.Command{
 		Use: "resend [ID...]", Short: "Send dead letters again, each by the beginning of its id, or --all",
 		RunE: a.do(func(c *cobra.Command, args []string) error {
-			client, err := a.attach(c.Context())
-			if err != nil {
-				return err
-			}
-			dead, err := client.BusDead(c.Context())
-			if err != nil {
-				return err
-			}
-			keys, err := chooseLetters(dead, args, all)
+			client, keys, err := a.deadLetters(c.Context(), args, all)
 			if err != nil {
 				return err
 			}
@@ -173,15 +179,7 @@ func newBusDrop(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "drop [ID...]", Short: "Give dead letters up, each by the beginning of its id, or --all; the journal keeps them",
 		RunE: a.do(func(c *cobra.Command, args []string) error {
-			client, err := a.attach(c.Context())
-			if err != nil {
-				return err
-			}
-			dead, err := client.BusDead(c.Context())
-			if err != nil {
-				return err
-			}
-			keys, err := chooseLetters(dead, args, all)
+			client, keys, err := a.deadLetters(c.Context(), args, all)
 			if err != nil {
 				return err
 			}
