@@ -72,12 +72,17 @@ func TestMarkedDecideNothing_A09(t *testing.T) {
 		t.Skip("the kernel names the peer's process on Linux only")
 	}
 	var from string
-	c := serve(t, Config{Routes: BusRoutes(nil, ""), AllowChildren: true, Marker: childMark, Coordinator: &fake{
+	c := serve(t, Config{Routes: BusRoutes(nil, ""), AllowChildren: true, Marker: childMark, TurnOf: func(_ context.Context, is func(int) bool) (string, error) {
+		if !is(os.Getpid()) || is(os.Getpid()+1<<30) {
+			t.Error("the process is not found where it stands")
+		}
+		return "turn-1", nil
+	}, Coordinator: &fake{
 		submit:  func(amp.Command) (amp.Entry, error) { t.Error("an agent decided"); return amp.Entry{}, nil },
 		receive: func(r amp.Received) (amp.Receipt, error) { from = r.Turn; return amp.Receipt{}, nil },
 	}})
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childHome+"="+c.home, childMark+"=outer:turn-1")
+	cmd.Env = append(os.Environ(), childHome+"="+c.home, childMark+"=what-it-says")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("child: %v\n%s", err, out)
 	}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +46,9 @@ type Config struct {
 	// Marker names the environment variable that marks the processes of agents. One that carries another value than this process
 	// decides nothing, even if it is not below this process any more.
 	Marker string
+	// TurnOf is the turn that runs and for whose process is reports true, "" when there is none: an agent can choose its mark, not where its process
+	// stands. Without it no process of an agent sends messages.
+	TurnOf func(ctx context.Context, is func(pid int) bool) (turnID string, err error)
 	// AllowChildren lets processes below this one decide. It is for a program whose children are no agents.
 	AllowChildren bool
 	// Listen is the address that the client API has over TCP, for the status; "" is none.
@@ -319,28 +321,22 @@ func (s *Server) agent(pid int) bool {
 	return mark != "" && mark != os.Getenv(s.cfg.Marker)
 }
 
-// turnFinder is a coordinator that knows its turns by their processes, which an agent cannot choose; a mark is what it says itself.
-type turnFinder interface {
-	// TurnOf is the turn that runs and for whose process is reports true, "" when there is none.
-	TurnOf(ctx context.Context, is func(pid int) bool) (turnID string, err error)
-}
-
 // turn is the turn whose process speaks, "" when it is none that the coordinator started.
-func (s *Server) turn(ctx context.Context, p peer) (string, error) {
+func (s *Server) turn(ctx context.Context, p peer) (turn string, err error) {
 	if p.remote() || !p.known || !s.agent(p.pid) {
 		return "", nil
 	}
-	if c, ok := s.cfg.Coordinator.(turnFinder); ok {
-		if turn, err := c.TurnOf(ctx, func(pid int) bool { return pid == p.pid || below(p.pid, pid) }); err != nil || turn != "" {
-			return turn, err
+	if s.cfg.TurnOf != nil {
+		turn, err = s.cfg.TurnOf(ctx, func(pid int) bool { return pid == p.pid || below(p.pid, pid) })
+	}
+	if turn == "" && err == nil {
+		err = &Error{
+			Code: "forbidden", What: fmt.Sprintf("process %d may not send messages: the coordinator started it, and it is of no turn that runs", p.pid),
+			Means: "An agent speaks for the role of its own turn, by a process that stays below its own. Nothing was done.",
+			Next:  "Send the message before the turn ends, from the agent's own process or one that it starts.",
 		}
-	} else if mark := marker(p.pid, s.cfg.Marker); mark != "" && mark != os.Getenv(s.cfg.Marker) {
-		return mark[strings.LastIndexByte(mark, ':')+1:], nil
 	}
-	return "", &Error{
-		Code: "forbidden", What: fmt.Sprintf("process %d may not send messages: the coordinator started it, and it is of no turn that runs", p.pid),
-		Means: "An agent speaks for the role of its own turn, by a process that stays below its own. Nothing was done.",
-	}
+	return turn, err
 }
 
 func (s *Server) message(r *http.Request) (any, error) {

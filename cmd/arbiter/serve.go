@@ -101,7 +101,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	}
 	api := server.New(server.Config{
 		Listen: address, Version: version(),
-		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, Logger: logger,
+		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, TurnOf: coord.TurnOf, Logger: logger,
 		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess, Routes: furtherRoutes(out), Observe: out.metrics.request,
 	})
 	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
