@@ -32,14 +32,7 @@ func TestLoad_floodOffered(t *testing.T) {
 	}
 	defer to.CloseNow()
 	const last = "the last"
-	all := make(chan *heard, 1)
-	go func() {
-		h, err := hear(t.Context(), to, has(last))
-		if err != nil {
-			t.Error(err)
-		}
-		all <- h
-	}()
+	all := r.hearing(to, last)
 	before := r.resident()
 	watched := r.watchAdmin()
 	var mu sync.Mutex

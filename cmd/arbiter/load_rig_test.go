@@ -26,6 +26,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"arbiter/server"
 )
 
@@ -180,6 +182,19 @@ func (r *loadRig) watchAdmin() (stop func() (answers int, longest time.Duration)
 		wg.Wait()
 		return n, longest
 	}
+}
+
+// hearing gets what a socket brings, up to a last message, in a goroutine of its own.
+func (r *loadRig) hearing(to *websocket.Conn, last string) <-chan *heard {
+	all := make(chan *heard, 1)
+	go func() {
+		h, err := hear(r.Context(), to, has(last))
+		if err != nil {
+			r.Error(err)
+		}
+		all <- h
+	}()
+	return all
 }
 
 // number is the value of a variable for a release, or usual.

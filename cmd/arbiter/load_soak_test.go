@@ -45,14 +45,7 @@ func TestLoad_soak(t *testing.T) {
 	}
 	defer to.CloseNow()
 	const last = "the last"
-	all := make(chan *heard, 1)
-	go func() {
-		h, err := hear(t.Context(), to, has(last))
-		if err != nil {
-			t.Error(err)
-		}
-		all <- h
-	}()
+	all := r.hearing(to, last)
 	type third struct {
 		live     []int64
 		messages int // when it ended
