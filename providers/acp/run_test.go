@@ -2,11 +2,10 @@ package acp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +21,7 @@ func play(t *testing.T, change func(*Agent, *providers.Turn), lines ...string) (
 	a := adapter.Fake(t, script, "").(*Agent)
 	dir := t.TempDir()
 	turn := providers.Turn{
-		ID: "run-" + strconv.Itoa(os.Getpid()) + filepath.Base(dir) + strings.ReplaceAll(t.Name(), ":", "-"), Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"),
+		ID: "run-" + rand.Text(), Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"),
 		Message: json.RawMessage(`{"type":"task_dispatch","payload":{}}`), Subtask: "T-2026-001-S1",
 	}
 	if change != nil {

@@ -3,6 +3,7 @@ package agenttest
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -260,11 +261,6 @@ func (r *recording) close() {
 	r.closed = true
 }
 
-var turns struct {
-	sync.Mutex
-	n int
-}
-
 // newTurn is a turn of the role with folders of its own.
 func newTurn(t *testing.T, role amp.Role) providers.Turn {
 	t.Helper()
@@ -273,11 +269,7 @@ func newTurn(t *testing.T, role amp.Role) providers.Turn {
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	turns.Lock()
-	turns.n++
-	id := fmt.Sprintf("turn-%d-%d", os.Getpid(), turns.n)
-	turns.Unlock()
-	turn := providers.Turn{ID: id, Task: "T-2026-001", Role: role, Epoch: 1, Dir: work, Home: filepath.Join(dir, "home")}
+	turn := providers.Turn{ID: "turn-" + rand.Text(), Task: "T-2026-001", Role: role, Epoch: 1, Dir: work, Home: filepath.Join(dir, "home")}
 	switch role {
 	case amp.Executor:
 		turn.Message = json.RawMessage(`{"protocol_version":"AMP/1.0","type":"task_dispatch","payload":{"description":"d","acceptance_criteria":["it works"]}}`)

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -229,7 +230,7 @@ func TestRun_linkOutOfHome(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(home, homeName)); err != nil {
 		t.Fatal(err)
 	}
-	turn := providers.Turn{ID: "link", Role: amp.Executor, Dir: t.TempDir(), Home: home, Message: json.RawMessage(`{}`)}
+	turn := providers.Turn{ID: "link-" + rand.Text(), Role: amp.Executor, Dir: t.TempDir(), Home: home, Message: json.RawMessage(`{}`)}
 	_, err := adapterOf(ModeExec).Fake(t, agenttest.Script{}, "").Run(t.Context(), turn, func(providers.Event) {})
 	if agenttest.ClassOf(err) != providers.FailConfig {
 		t.Errorf("Run = %v", err)

@@ -1,12 +1,11 @@
 package command
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ import (
 // play runs one turn with a script and returns the acks and progress texts.
 func play(t *testing.T, acks Acks, turn providers.Turn, steps ...agenttest.Step) (got []string, err error) {
 	t.Helper()
-	turn.ID, turn.Dir, turn.Home = "acks-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(t.Name(), "/", "-"), t.TempDir(), filepath.Join(t.TempDir(), "home")
+	turn.ID, turn.Dir, turn.Home = "acks-"+rand.Text(), t.TempDir(), filepath.Join(t.TempDir(), "home")
 	turn.Limits.Grace = time.Millisecond
 	_, err = programOf(t, agenttest.Script{Steps: steps}, acks).Run(t.Context(), turn, func(e providers.Event) {
 		switch e.Type {
@@ -65,7 +64,7 @@ func TestAcks_auto(t *testing.T) {
 func TestAcks_autoWhileItWorks(t *testing.T) {
 	t.Parallel()
 	turn := providers.Turn{
-		ID: "acks-" + strconv.Itoa(os.Getpid()) + t.Name(), Role: amp.Executor, Dir: t.TempDir(), Home: filepath.Join(t.TempDir(), "home"),
+		ID: "acks-" + rand.Text(), Role: amp.Executor, Dir: t.TempDir(), Home: filepath.Join(t.TempDir(), "home"),
 		Message: json.RawMessage(`{"type":"task_dispatch","payload":{}}`), Limits: providers.Limits{Grace: time.Millisecond},
 	}
 	a, err := New(Config{Argv: []string{"sh", "-c", "cat >/dev/null; exec sleep 1000"}, Acks: AcksAuto})

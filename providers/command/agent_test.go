@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -115,7 +116,7 @@ echo '{"event":"final","payload":{"ok":true}}'`}})
 		t.Fatal(err)
 	}
 	var events []providers.EventType
-	turn := providers.Turn{ID: "shell", Dir: t.TempDir(), Home: t.TempDir(), Message: json.RawMessage(`{}`)}
+	turn := providers.Turn{ID: "shell-" + rand.Text(), Dir: t.TempDir(), Home: t.TempDir(), Message: json.RawMessage(`{}`)}
 	out, err := a.Run(t.Context(), turn, func(e providers.Event) { events = append(events, e.Type) })
 	if err != nil || string(out.Final) != `{"ok":true}` {
 		t.Errorf("Run = %s, %v", out.Final, err)
@@ -150,7 +151,7 @@ func TestPrompt(t *testing.T) {
 			}
 			said := ""
 			out, err := a.Run(t.Context(), providers.Turn{
-				ID: "prompt-" + strings.ReplaceAll(name, " ", "-"), Role: amp.Coordinator, Prompt: tc.prompt, Dir: t.TempDir(), Home: t.TempDir(),
+				ID: "prompt-" + rand.Text(), Role: amp.Coordinator, Prompt: tc.prompt, Dir: t.TempDir(), Home: t.TempDir(),
 			}, func(ev providers.Event) { said += ev.Text })
 			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 				t.Fatalf("%v, want %q", err, tc.fails)

@@ -2,10 +2,9 @@ package command
 
 import (
 	"context"
-	"os"
+	"crypto/rand"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +20,7 @@ func shell(t *testing.T, script string) (*Agent, providers.Turn) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	return a, providers.Turn{ID: "t-" + strconv.Itoa(os.Getpid()) + filepath.Base(dir) + t.Name()[5:9], Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"), Message: []byte(`{"type":"task_dispatch","payload":{"acceptance_criteria":["a"]}}`)}
+	return a, providers.Turn{ID: "t-" + rand.Text(), Task: "T-2026-001", Role: amp.Executor, Dir: dir, Home: filepath.Join(dir, "home"), Message: []byte(`{"type":"task_dispatch","payload":{"acceptance_criteria":["a"]}}`)}
 }
 
 // TestPermission: the request reaches Ask as it was made, the program reads the decision while it works, and its input ends with it.
@@ -80,7 +79,6 @@ func TestQuestion(t *testing.T) {
 		t.Errorf("Run = %+v, %v", out, err)
 	}
 	a, turn = shell(t, `echo '{"event":"question","text":"Which port?"}'; echo '{"event":"final","payload":{}}'`)
-	turn.ID += "b"
 	if out, err := a.Run(t.Context(), turn, func(providers.Event) {}); err == nil || out.Question != "" {
 		t.Errorf("Run = %+v, %v", out, err)
 	}

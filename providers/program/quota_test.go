@@ -1,6 +1,7 @@
 package program
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,17 +24,17 @@ func TestRun_fullDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir, turn := t.TempDir(), "full-disk-"+rand.Text()
 			if err := os.WriteFile(filepath.Join(dir, "before"), make([]byte, tc.before), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cage, err := sandbox.Leash{Caps: sandbox.Caps{Disk: 1 << 20}}.Open(t.Context(), "full-disk-"+name)
+			cage, err := sandbox.Leash{Caps: sandbox.Caps{Disk: 1 << 20}}.Open(t.Context(), turn)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cage.Close()
 			p, err := cage.Start(t.Context(), sandbox.Spec{
-				Argv: []string{"/bin/sh", "-c", "read -r _; " + tc.script}, Dir: dir, Home: t.TempDir(), Turn: "full-disk-" + name, Talk: true,
+				Argv: []string{"/bin/sh", "-c", "read -r _; " + tc.script}, Dir: dir, Home: t.TempDir(), Turn: turn, Talk: true,
 			})
 			if err != nil {
 				t.Fatal(err)

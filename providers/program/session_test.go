@@ -2,10 +2,9 @@ package program
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ type shell struct {
 func start(t *testing.T, limits providers.Limits, script string, line func(s *shell, text string)) *shell {
 	t.Helper()
 	p, err := sandbox.Start(t.Context(), sandbox.Spec{
-		Argv: []string{"/bin/sh", "-c", script}, Dir: t.TempDir(), Home: t.TempDir(), Turn: "program-" + strconv.Itoa(os.Getpid()) + strings.ReplaceAll(t.Name(), "/", "-"), Talk: true,
+		Argv: []string{"/bin/sh", "-c", script}, Dir: t.TempDir(), Home: t.TempDir(), Turn: "program-" + rand.Text(), Talk: true,
 	})
 	if err != nil {
 		t.Fatal(err)

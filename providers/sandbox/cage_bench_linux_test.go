@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"crypto/rand"
 	"io"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func BenchmarkCage_firstLine(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer c.Close()
-			s := Spec{Argv: []string{"/bin/sh", "-c", "echo ready; read x"}, Dir: b.TempDir(), Home: b.TempDir(), Turn: "bench", Talk: true}
+			s := Spec{Argv: []string{"/bin/sh", "-c", "echo ready; read x"}, Dir: b.TempDir(), Home: b.TempDir(), Turn: "bench-" + rand.Text(), Talk: true}
 			for b.Loop() {
 				p, err := c.Start(b.Context(), s)
 				if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -150,7 +151,7 @@ func spec(t *testing.T, what string) Spec {
 	}
 	return Spec{
 		Argv: []string{os.Args[0], playArg, what}, Dir: work, Home: filepath.Join(dir, "home"),
-		Turn: strings.ReplaceAll(t.Name(), ":", "_") + strconv.Itoa(os.Getpid()),
+		Turn: "turn-" + rand.Text(),
 	}
 }
 
@@ -405,7 +406,7 @@ func TestStart_limits(t *testing.T) {
 // TestCoordinatorCrash: the program dies with the process that started it, and what it left in other sessions is found by the mark.
 func TestCoordinatorCrash(t *testing.T) {
 	t.Parallel()
-	turn := "crash-" + strconv.Itoa(os.Getpid())
+	turn := "crash-" + rand.Text()
 	dir := t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0], playArg, "coordinator", turn, dir)
 	stdout, err := parent.StdoutPipe()
@@ -477,7 +478,7 @@ func TestStop_cannotLook(t *testing.T) {
 
 // starve is a process that ends a program when it cannot open files.
 func starve(dir string) int {
-	p, err := Start(context.Background(), Spec{Argv: []string{os.Args[0], playArg, "stubborn"}, Dir: dir, Home: dir, Turn: "starved" + strconv.Itoa(os.Getpid())})
+	p, err := Start(context.Background(), Spec{Argv: []string{os.Args[0], playArg, "stubborn"}, Dir: dir, Home: dir, Turn: "starved-" + rand.Text()})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -541,7 +542,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 	alone := time.Since(begin) / 50
 	for b.Loop() {
-		p, err := Start(b.Context(), Spec{Argv: []string{"/bin/true"}, Dir: dir, Home: dir, Turn: "bench"})
+		p, err := Start(b.Context(), Spec{Argv: []string{"/bin/true"}, Dir: dir, Home: dir, Turn: "bench-" + rand.Text()})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,9 +30,6 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
-
-// turnNumber makes turn ids unique among tests that run at once.
-var turnNumber atomic.Int64
 
 // desk plays coordinator, git work and admin for one task, as far as the agents can tell.
 type desk struct {
@@ -98,7 +95,7 @@ func (d *desk) turn(role amp.Role, dir string) providers.Turn {
 		d.t.Fatal(err)
 	}
 	return providers.Turn{
-		ID: fmt.Sprintf("scripted-%d-%s-%d", os.Getpid(), strings.ReplaceAll(d.t.Name(), "/", "-"), turnNumber.Add(1)), Task: d.task, Role: role, Epoch: 1,
+		ID: "scripted-" + rand.Text(), Task: d.task, Role: role, Epoch: 1,
 		Dir: dir, Home: home, Limits: providers.Limits{Grace: 100 * time.Millisecond},
 	}
 }
