@@ -19,7 +19,7 @@ const retryGit = 5 * time.Second
 // dispatch sends the task_dispatch that is owed, after the guard has looked at the branch once more (AMP-040, AMP-048).
 func (c *Coordinator) dispatch(ctx context.Context, t *amp.Task) {
 	ws := t.Workspace()
-	c.start(ctx, job{key: "dispatch/" + string(t.ID), slot: true}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "dispatch/" + string(t.ID), slot: true}, t, func(ctx context.Context, _ *tenure) outcome {
 		_, err := c.cfg.Git.Inspect(ctx, ws.Repo, ws.Branch)
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
 			if err != nil {
@@ -68,8 +68,8 @@ func dispatchOf(t *amp.Task) *amp.Dispatch {
 
 // verify compares the result with git before anybody believes it.
 func (c *Coordinator) verify(ctx context.Context, t *amp.Task) {
-	ws, ref, turn, lease := t.Workspace(), *t.Result, t.LastTurn, c.under(t.ID)
-	c.start(ctx, job{key: "verify/" + ref.MsgID}, t, func(ctx context.Context) outcome {
+	ws, ref, turn := t.Workspace(), *t.Result, t.LastTurn
+	c.start(ctx, job{key: "verify/" + ref.MsgID}, t, func(ctx context.Context, lease *tenure) outcome {
 		var ck amp.Check
 		m, err := c.readMessage(ctx, ref.MsgID)
 		if err == nil {
@@ -115,7 +115,7 @@ func (c *Coordinator) runCI(ctx context.Context, t *amp.Task) {
 	if len(commands) == 0 {
 		commands = c.cfg.Checks(ws.Repo)
 	}
-	c.start(ctx, job{key: "ci/" + ref.MsgID}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "ci/" + ref.MsgID}, t, func(ctx context.Context, _ *tenure) outcome {
 		ck, err := c.cfg.Git.RunCI(ctx, ws, commands, c.cfg.CITimeout)
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
 			if err != nil {
@@ -139,7 +139,7 @@ func (c *Coordinator) requestReview(ctx context.Context, t *amp.Task) {
 		from, scope = t.LastVerdictCommit, amp.Incremental
 	}
 	file := filepath.Join(c.cfg.Home, "diffs", fmt.Sprintf("%s-%d.diff", t.ID, result.Seq))
-	c.start(ctx, job{key: "request/" + result.MsgID, slot: true}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "request/" + result.MsgID, slot: true}, t, func(ctx context.Context, _ *tenure) outcome {
 		m, err := c.readMessage(ctx, result.MsgID)
 		if err == nil {
 			err = c.writeDiff(ctx, ws, from, file)
@@ -245,13 +245,13 @@ func (c *Coordinator) carryOut(ctx context.Context, t *amp.Task) {
 	if t.Turn != nil || c.yields(t) {
 		return
 	}
-	ws, w, head, lease := t.Workspace(), *t.Doing, c.board.Head, c.under(t.ID)
+	ws, w, head := t.Workspace(), *t.Doing, c.board.Head
 	d := amp.Delivery{Merge: w.Command.Args.Merge, Title: t.Title, Trailers: []string{
 		fmt.Sprintf("Approval-Seq: %d", approvalSeq(t)), fmt.Sprintf("Verdict-Seq: %d", verdictSeq(t)),
 		fmt.Sprintf("Journal-Head: %d %s", head.Seq, head.Hash), "Delivered-By: " + w.Command.By,
 	}}
 	draft := draftOf(t, &w.Command, head)
-	c.start(ctx, job{key: "do/" + w.Command.ID}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "do/" + w.Command.ID}, t, func(ctx context.Context, lease *tenure) outcome {
 		var ck amp.Check
 		var err error
 		if w.Command.Command == amp.Deliver {
@@ -298,7 +298,7 @@ func (c *Coordinator) release(ctx context.Context, t *amp.Task) {
 	if t.Released || ws.Repo == "" || t.Round == 0 {
 		return
 	}
-	c.start(ctx, job{key: "release/" + string(t.ID)}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "release/" + string(t.ID)}, t, func(ctx context.Context, _ *tenure) outcome {
 		ck, err := c.cfg.Git.Release(ctx, ws)
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
 			if err != nil {
@@ -316,7 +316,7 @@ func (c *Coordinator) reap(ctx context.Context, t *amp.Task) {
 	u := *t.Turn
 	agent := c.cfg.Agents[u.Agent].Agent
 	ws := t.Workspace()
-	c.start(ctx, job{key: "reap/" + u.TurnID, always: true}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "reap/" + u.TurnID, always: true}, t, func(ctx context.Context, lease *tenure) outcome {
 		for {
 			err := c.reapOnce(ctx, agent, u.TurnID)
 			if err == nil {

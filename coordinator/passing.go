@@ -150,13 +150,12 @@ func (c *Coordinator) unpassed(t *amp.Task) bool {
 
 // passOn starts the work that makes a task's commit available to the others, until it is. The work of the task does not wait for it.
 func (c *Coordinator) passOn(ctx context.Context, t *amp.Task) {
-	lease := c.under(t.ID)
-	if lease == nil || !c.unpassed(t) {
+	if !c.unpassed(t) {
 		return
 	}
 	c.team.owe(t.ID, t.Workspace())
 	id, p := t.ID, c.passer()
-	c.start(ctx, job{key: "pass/" + string(id), always: true}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "pass/" + string(id), always: true}, t, func(ctx context.Context, lease *tenure) outcome {
 		for wait := retryGit; ; wait = min(2*wait, longestPass) {
 			ws := c.team.owes(id)
 			err := p.Pass(ctx, ws, lease.Epoch)

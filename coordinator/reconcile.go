@@ -254,7 +254,7 @@ func proof(t *amp.Task) amp.Check {
 func (c *Coordinator) recheck(ctx context.Context, t *amp.Task, w amp.Waiting) {
 	ws := t.Workspace()
 	needsGit := w.Command.Command == amp.Resume || w.Command.Command == amp.Unlock
-	c.start(ctx, job{key: "due/" + w.Command.ID}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "due/" + w.Command.ID}, t, func(ctx context.Context, _ *tenure) outcome {
 		var list amp.Check
 		var err error
 		if needsGit && ws.Repo != "" {

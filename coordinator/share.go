@@ -38,7 +38,11 @@ func (c *Coordinator) base(h *tenure) context.Context {
 
 // mine reports whether this coordinator acts on a task. One that is not, and needs somebody to act, is asked for.
 func (c *Coordinator) mine(t *amp.Task) bool {
-	if c.team == nil || c.team.tenure(t.ID) != nil {
+	if c.team == nil {
+		return true
+	}
+	if c.team.tenure(t.ID) != nil {
+		delete(c.wanted, t.ID)
 		return true
 	}
 	c.disown(t.ID)

@@ -127,7 +127,7 @@ func (s *sim) sleep(d time.Duration) {
 	for _, n := range s.nodes {
 		if !n.down {
 			n.c.team.mu.Lock()
-			s.counts["leases lost"] += len(n.c.team.ended)
+			s.counts["leases lost"] += len(n.c.team.turned)
 			n.c.team.mu.Unlock()
 		}
 	}

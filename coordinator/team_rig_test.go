@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,6 +29,10 @@ type gate struct {
 	stuck chan struct{}
 	// blind lets every append through, whatever it was judged on.
 	blind bool
+	// renewing delays the next renewal of leases, which is carried out after it.
+	renewing time.Duration
+	// untaken is the error of whoever asks for leases.
+	untaken error
 	// shared counts calls that only several coordinators need.
 	shared int
 }
@@ -36,6 +41,12 @@ func (g *gate) cut(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.err = err
+}
+
+func (g *gate) taking(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.untaken = err
 }
 
 // hold keeps every call from now on until the returned function is called; the calls are then carried out, whatever became of
@@ -134,7 +145,13 @@ func (g *gate) Take(ctx context.Context, owner string, ttl time.Duration, limit 
 	if err != nil {
 		return nil, err
 	}
-	g.count()
+	g.mu.Lock()
+	err = g.untaken
+	g.shared++
+	g.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	return g.log.Take(ctx, owner, ttl, limit, tasks)
 }
 
@@ -143,7 +160,15 @@ func (g *gate) Renew(ctx context.Context, ttl time.Duration, held []ssot.Lease) 
 	if err != nil {
 		return nil, err
 	}
-	g.count()
+	g.mu.Lock()
+	d := g.renewing
+	g.renewing = 0
+	g.shared++
+	g.mu.Unlock()
+	if d > 0 {
+		time.Sleep(d)
+		ctx = context.WithoutCancel(ctx)
+	}
 	return g.log.Renew(ctx, ttl, held)
 }
 
@@ -276,8 +301,32 @@ func (k *crew) until(id amp.TaskID, s amp.Status) *amp.Task {
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	k.t.Fatalf("%s does not become %s\n%s", id, s, k.story(id))
+	k.t.Fatalf("%s does not become %s\n%s\n%s", id, s, k.leases(), k.story(id))
 	return nil
+}
+
+// leases tells who holds what, by the store and by the members themselves, and what they do.
+func (k *crew) leases() string {
+	held, err := k.log.(ssot.Shared).Owners(k.t.Context())
+	var b strings.Builder
+	fmt.Fprintf(&b, "leases %+v, %v\n", held, err)
+	for _, m := range k.members {
+		ctx, cancel := context.WithTimeout(k.t.Context(), time.Minute)
+		err := m.c.view(ctx, func(*amp.Board) {
+			fmt.Fprintf(&b, "%s holds %v, wants %v, keeps slots for %v, lets %v wait\n", m.name, m.c.team.tasks(), m.c.wanted, m.c.reserved, m.c.queued)
+			for key, w := range m.c.works {
+				fmt.Fprintf(&b, "  work %s of epoch %d\n", key, w.epoch)
+			}
+			for _, l := range m.c.live {
+				fmt.Fprintf(&b, "  turn %s of %s, lease lost: %v\n", l.TurnID, l.TaskID, l.lost())
+			}
+		})
+		cancel()
+		if err != nil {
+			fmt.Fprintf(&b, "%s does not answer: %v\n", m.name, err)
+		}
+	}
+	return b.String()
 }
 
 // owner is who runs the open turn of a task, once there is one in a role.

@@ -310,6 +310,28 @@ func TestTeam_partitioned(t *testing.T) {
 	})
 }
 
+// A renewal that the store carries out after the lease has lapsed here, and before it has there, gives the task back to this coordinator:
+// it goes on with it, although everything about the task was looked at meanwhile and it was nobody's.
+func TestTeam_renewedLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newCrew(t, 2, everybody(slowly(time.Minute, works)), everybody(judges(amp.Approved)), func(_ int, c *Config) { c.Slots = 1 })
+		id := k.approved(0, 1)
+		m := k.owner(id, amp.Executor)
+		m.gate.mu.Lock()
+		m.gate.renewing = 17 * time.Second // the lease lapses here 5 seconds before it does at the store
+		m.gate.mu.Unlock()
+		time.Sleep(20 * time.Second)
+		m.gate.taking(errCut)
+		time.Sleep(10 * time.Second)
+		m.gate.taking(nil)
+		if got := k.until(id, amp.StatusApproved); got.Round != 1 || len(got.Escalations) > 0 {
+			t.Errorf("round %d, escalations %v, want one and none\n%s", got.Round, got.Escalations, k.story(id))
+		}
+		k.check()
+	})
+}
+
 // A short outage loses no turn: what an agent said meanwhile is written when the store answers, under the same lease.
 func TestTeam_outage(t *testing.T) {
 	t.Parallel()

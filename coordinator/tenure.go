@@ -51,9 +51,9 @@ type team struct {
 	held map[amp.TaskID]*tenure
 	// given are leases that are to be given back, seen those of everybody when they were last asked for.
 	given []ssot.Lease
-	// ended are tasks whose lease was lost, for the loop to look at.
-	ended []amp.TaskID
-	seen  []ssot.Lease
+	// turned are tasks whose lease was lost, or came back after it was, for the loop to look at.
+	turned []amp.TaskID
+	seen   []ssot.Lease
 	// looked is when seen was asked for.
 	looked time.Time
 	// offset is how far the store's clock is ahead of this machine's.
@@ -139,6 +139,8 @@ func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 		if h != nil && (h.Epoch != l.Epoch || h.lost()) {
 			h.end()
 			h = nil
+			m.turned = append(m.turned, l.Task) // what was under way has ended, and nobody else will begin it anew
+			m.wake()
 		}
 		if h == nil {
 			h = &tenure{Lease: l}
@@ -158,16 +160,16 @@ func (m *team) lapse(h *tenure, id amp.TaskID) {
 	h.end()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ended = append(m.ended, id)
+	m.turned = append(m.turned, id)
 	m.wake()
 }
 
-// lapsed are the tasks whose lease was lost since it was last called.
-func (m *team) lapsed() []amp.TaskID {
+// changed are the tasks whose lease was lost, or came back, since it was last called.
+func (m *team) changed() []amp.TaskID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ids := m.ended
-	m.ended = nil
+	ids := m.turned
+	m.turned = nil
 	return ids
 }
 
@@ -248,7 +250,7 @@ func (m *team) forget(asked, kept []ssot.Lease) {
 		}
 		m.logger.Warn("the lease on a task was lost; its work here ends", "task", l.Task, "epoch", l.Epoch)
 		m.drop(h)
-		m.ended = append(m.ended, l.Task)
+		m.turned = append(m.turned, l.Task)
 		m.wake()
 	}
 }

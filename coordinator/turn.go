@@ -93,11 +93,11 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 	if t.Attempts > 0 {
 		failed = t.LastTurn
 	}
-	planning, lease := planningContext(t), c.under(t.ID)
+	planning := planningContext(t)
 	if role == amp.Coordinator {
 		ws = amp.Workspace{}
 	}
-	c.start(ctx, job{key: "turn/" + string(t.ID), slot: true}, t, func(ctx context.Context) outcome {
+	c.start(ctx, job{key: "turn/" + string(t.ID), slot: true}, t, func(ctx context.Context, lease *tenure) outcome {
 		u := amp.Turn{
 			TurnID: turn.ID, Event: amp.TurnStarted, TaskID: turn.Task, Role: role, Agent: name, For: msgID,
 			Epoch: turn.Epoch, Log: c.logFile(turn.ID), Owner: c.cfg.Owner,

@@ -34,14 +34,14 @@ type job struct {
 	always bool
 }
 
-// start runs f in a goroutine unless the same work is under way. When f is done, its outcome is taken in unless the task was
-// fenced meanwhile.
-func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx context.Context) outcome) {
+// start runs f in a goroutine, under the lease on the task, unless the same work is under way. When f is done, its outcome is taken in
+// unless the task was fenced meanwhile. Nothing is started for a task whose lease ended just now: the loop looks at it again.
+func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx context.Context, lease *tenure) outcome) {
 	key := j.key
-	if c.works[key] != nil {
+	lease := c.under(t.ID)
+	if c.works[key] != nil || c.team != nil && lease == nil {
 		return
 	}
-	lease := c.under(t.ID)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if lease != nil {
 		context.AfterFunc(lease.ctx, cancel)
@@ -50,7 +50,7 @@ func (c *Coordinator) start(ctx context.Context, j job, t *amp.Task, f func(ctx 
 	c.works[key] = w
 	id := t.ID
 	c.beside.spawn(func() {
-		out := f(ctx)
+		out := f(ctx, lease)
 		aborted := ctx.Err() != nil
 		cancel()
 		r := request{task: id, lease: lease}
