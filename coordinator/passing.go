@@ -24,8 +24,11 @@ type Passer interface {
 	// Adopt makes this machine's branch of a task the one that the journal names, once its lease is held. elsewhere says that its last
 	// turn ran on another machine.
 	Adopt(ctx context.Context, w amp.Workspace, elsewhere bool) error
-	// Withdraw removes what was passed on of an ended task, and what this machine keeps of it. Repeating it changes nothing.
-	Withdraw(ctx context.Context, w amp.Workspace) error
+	// Left are the tasks of which something may be left here, and at the remotes of the repositories when those are asked; with an error,
+	// those that are known all the same.
+	Left(ctx context.Context, repos []string, ask bool) ([]amp.TaskID, error)
+	// Withdraw removes what was passed on of ended tasks, by whomever, and what this machine keeps of them. Repeating it changes nothing.
+	Withdraw(ctx context.Context, ended []amp.Workspace) error
 	// Remote is what tasks are passed on through, "" when they are not.
 	Remote() string
 }
@@ -94,51 +97,6 @@ func (c *Coordinator) recallParcels(ctx context.Context) {
 	}
 }
 
-// tidy removes what ended tasks left at the remote and on this machine, also those that ended on another one, until ctx ends.
-func (c *Coordinator) tidy(ctx context.Context) {
-	p := c.passer()
-	if p == nil {
-		return
-	}
-	for {
-		ended := map[string]map[amp.TaskID]amp.Workspace{}
-		err := c.view(ctx, func(b *amp.Board) {
-			for _, id := range b.Order {
-				t := b.Task(id)
-				w := t.Workspace()
-				if w.BaseCommit == "" {
-					continue
-				}
-				if ended[w.Repo] == nil {
-					ended[w.Repo] = map[amp.TaskID]amp.Workspace{}
-				}
-				if t.Status.Ended() && (t.Released || t.Round == 0) {
-					ended[w.Repo][id] = w
-				}
-			}
-		})
-		for repo, tasks := range ended {
-			at, failed := p.Passed(ctx, repo)
-			for id := range at {
-				if w, over := tasks[id]; over && failed == nil {
-					failed = p.Withdraw(ctx, w)
-				}
-			}
-			if failed != nil && ctx.Err() == nil {
-				c.cfg.Logger.Warn("refs of ended tasks stay at the remote for now", "repo", repo, "err", failed)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(2 * c.team.ttl):
-		}
-		if err != nil {
-			return // the loop has ended
-		}
-	}
-}
-
 // unpassed reports whether a task of this machine has a commit that no other one can get.
 func (c *Coordinator) unpassed(t *amp.Task) bool {
 	if c.passer() == nil || t.Status.Ended() || t.Owner != c.team.owner {
@@ -148,8 +106,12 @@ func (c *Coordinator) unpassed(t *amp.Task) bool {
 	return at != "" && c.team.passed(t.ID) != at
 }
 
-// passOn starts the work that makes a task's commit available to the others, until it is. The work of the task does not wait for it.
+// passOn starts the work that makes a task's commit available to the others, until it is or the task has ended. The work of the task does
+// not wait for it.
 func (c *Coordinator) passOn(ctx context.Context, t *amp.Task) {
+	if w := c.works["pass/"+string(t.ID)]; w != nil && t.Status.Ended() {
+		w.cancel()
+	}
 	if !c.unpassed(t) {
 		return
 	}

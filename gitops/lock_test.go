@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"arbiter/amp"
 )
 
 // What a killed git left of our own refs stops nobody for longer than a moment; a person's is theirs.
@@ -33,7 +35,7 @@ func TestLocks_stale(t *testing.T) {
 		t.Errorf("the ref is at %s, want %s; the lock is there: %v", p.rev(passedRef(w.TaskID)), w.Commit, exists(passed))
 	}
 	leave(passedRef(w.TaskID))
-	if err := p.g.Withdraw(t.Context(), w); err != nil {
+	if err := p.g.Withdraw(t.Context(), []amp.Workspace{w}); err != nil {
 		t.Fatal(err)
 	}
 	if at := p.rev(passedRef(w.TaskID)); at != "" {

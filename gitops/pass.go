@@ -19,12 +19,14 @@ import (
 //
 // Here refs/arbiter/passed/<task> is the commit that was last seen to be at the remote, and refs/arbiter/received/<task>/ what was fetched
 // and is not yet made use of.
-func passPrefix(task amp.TaskID) string     { return "refs/arbiter/tasks/" + string(task) + "/" }
-func passedRef(task amp.TaskID) string      { return passedPrefix + string(task) }
-func receivedPrefix(task amp.TaskID) string { return "refs/arbiter/received/" + string(task) + "/" }
+func passPrefix(task amp.TaskID) string     { return passRefs + string(task) + "/" }
+func passedRef(task amp.TaskID) string      { return passedRefs + string(task) }
+func receivedPrefix(task amp.TaskID) string { return receivedRefs + string(task) + "/" }
 
 const (
-	passedPrefix   = "refs/arbiter/passed/"
+	passRefs       = "refs/arbiter/tasks/"
+	passedRefs     = "refs/arbiter/passed/"
+	receivedRefs   = "refs/arbiter/received/"
 	checkpointName = "checkpoint-"
 )
 
@@ -98,7 +100,7 @@ func (g *Git) Passed(ctx context.Context, path string) (map[amp.TaskID]string, e
 	if err != nil {
 		return nil, err
 	}
-	refs, err := r.refs(ctx, passedPrefix)
+	refs, err := r.refs(ctx, passedRefs)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (g *Git) Passed(ctx context.Context, path string) (map[amp.TaskID]string, e
 	}
 	at := make(map[amp.TaskID]string, len(refs))
 	for ref, commit := range refs {
-		at[amp.TaskID(strings.TrimPrefix(ref, passedPrefix))] = commit
+		at[amp.TaskID(strings.TrimPrefix(ref, passedRefs))] = commit
 	}
 	return at, nil
 }
@@ -274,47 +276,4 @@ func (g *Git) forgetRecords(task amp.TaskID, points map[int]string) error {
 		}
 	}
 	return nil
-}
-
-// Withdraw removes what the remote and this machine keep of an ended task, whoever ended it: the refs that it passed through, and a
-// worktree here as [Git.Release] does. A second call finds nothing left.
-func (g *Git) Withdraw(ctx context.Context, w amp.Workspace) error {
-	r, err := g.open(w.Repo)
-	if err != nil {
-		return err
-	}
-	if exists(g.taskTree(r, w.TaskID).dir) || exists(g.recordDir(w.TaskID)) {
-		if _, err := g.Release(ctx, w); err != nil {
-			return err
-		}
-	}
-	url, err := r.address(ctx, g.remote, true)
-	if err != nil {
-		return err
-	}
-	if err := r.prune(ctx, url, passPrefix(w.TaskID)); err != nil {
-		return fmt.Errorf("remove the refs of %s from %s: %w", w.TaskID, g.remote, err)
-	}
-	refs, err := r.refs(ctx, passedRef(w.TaskID), receivedPrefix(w.TaskID))
-	if err != nil {
-		return err
-	}
-	return r.drop(ctx, refs)
-}
-
-// drop removes refs that are where they were seen.
-func (r *repo) drop(ctx context.Context, refs map[string]string) error {
-	var in strings.Builder
-	for ref, commit := range refs {
-		fmt.Fprintf(&in, "delete %s %s\n", ref, commit)
-	}
-	if in.Len() == 0 {
-		return nil
-	}
-	r.write.Lock()
-	defer r.write.Unlock()
-	c := r.at()
-	c.write, c.stdin = true, in.String()
-	_, err := r.g.run(ctx, c, "update-ref", "--stdin")
-	return err
 }

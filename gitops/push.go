@@ -92,12 +92,42 @@ func (r *repo) push(ctx context.Context, url string, specs ...string) error {
 	}, specs...), nil)
 }
 
-// prune removes the refs below a prefix at a remote's address.
-func (r *repo) prune(ctx context.Context, url, prefix string) error {
-	return r.exchange(ctx, []string{
-		"push", "--quiet", "--no-verify", "--prune", "--no-recurse-submodules", "--receive-pack=git-receive-pack", "--", url,
-		"refs/arbiter/none/*:" + prefix + "*",
-	}, nil)
+// maxRemoved is how many refs one push removes: they stand in its command line.
+const maxRemoved = 100
+
+// remove removes refs at a remote's address that are where they were seen.
+func (r *repo) remove(ctx context.Context, url string, refs map[string]string) error {
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(refs)), maxRemoved) {
+		args := []string{"push", "--quiet", "--no-verify", "--no-recurse-submodules", "--receive-pack=git-receive-pack"}
+		for _, ref := range some {
+			args = append(args, "--force-with-lease="+ref+":"+refs[ref])
+		}
+		args = append(args, "--", url)
+		for _, ref := range some {
+			args = append(args, ":"+ref)
+		}
+		if err := r.exchange(ctx, args, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxListed is how much a remote may say about its refs.
+const maxListed = 64 << 20
+
+// list are the refs at a remote's address that match a pattern.
+func (r *repo) list(ctx context.Context, url, pattern string) (map[string]string, error) {
+	refs := map[string]string{}
+	err := r.exchange(ctx, []string{"ls-remote", "--quiet", "--refs", "--upload-pack=git-upload-pack", "--", url, pattern}, func(_ call, out string) error {
+		for line := range strings.Lines(out) {
+			if commit, ref, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+				refs[ref] = commit
+			}
+		}
+		return nil
+	})
+	return refs, err
 }
 
 // fetch sets the refs below a prefix here to those below another one at a remote's address.
@@ -105,7 +135,7 @@ func (r *repo) fetch(ctx context.Context, url, from, to string) error {
 	return r.exchange(ctx, []string{
 		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--refmap=",
 		"--upload-pack=git-upload-pack", "--", url, "+" + from + "*:" + to + "*",
-	}, func(c call) error { return r.bring(ctx, c, to) })
+	}, func(c call, _ string) error { return r.bring(ctx, c, to) })
 }
 
 // bring sets the refs below a prefix here to what they are where c is.
@@ -131,8 +161,8 @@ func (r *repo) bring(ctx context.Context, c call, prefix string) error {
 }
 
 // exchange runs a git that speaks to a remote, from a repository apart, so that the configuration of this one, which an agent may have
-// written, has no say. done, if not nil, is called with that repository. An error carries no password of its address.
-func (r *repo) exchange(ctx context.Context, args []string, done func(call) error) error {
+// written, has no say. done, if not nil, is called with that repository and what git printed. An error carries no password of its address.
+func (r *repo) exchange(ctx context.Context, args []string, done func(c call, out string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, netTimeout)
 	defer cancel()
 	c, end, err := r.apart(ctx)
@@ -140,12 +170,13 @@ func (r *repo) exchange(ctx context.Context, args []string, done func(call) erro
 		return err
 	}
 	defer end()
-	_, err = r.g.run(ctx, c, append(append([]string{}, netConfig...), args...)...)
+	c.max = maxListed
+	out, err := r.g.run(ctx, c, append(append([]string{}, netConfig...), args...)...)
 	if e, ok := errors.AsType[*exitError](err); ok {
 		e.stderr = urlPassword.ReplaceAllString(e.stderr, "://")
 	}
-	if err == nil && done != nil {
-		err = done(c)
+	if c.max = 0; err == nil && done != nil {
+		err = done(c, out)
 	}
 	return err
 }
