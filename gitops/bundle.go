@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"arbiter/amp"
 )
@@ -82,8 +81,8 @@ func (r *repo) bundle(ctx context.Context, ref, commit string, known []string, t
 }
 
 // Pack writes what a turn made in the task's worktree as a bundle: the branch's commits since the turn began, and what was left uncommitted as
-// a commit on top. Nothing in the repository moves, and a second call makes the same commit. The parcel has no sum and no size when there is
-// nothing to write.
+// a commit on top; of a reviewer's turn what it changed is all in the latter. Nothing in the repository moves, and a second call makes the same
+// commit. The parcel has no sum and no size when there is nothing to write.
 func (g *Git) Pack(ctx context.Context, w amp.Workspace, turnID, file string) (amp.Parcel, error) {
 	var p amp.Parcel
 	r, wt, end, err := g.begin(w)
@@ -98,11 +97,10 @@ func (g *Git) Pack(ctx context.Context, w amp.Workspace, turnID, file string) (a
 	if rec == nil {
 		return p, fmt.Errorf("pack turn %s of %s: nothing is recorded of its start; it has to be run again", turnID, w.TaskID)
 	}
-	var c amp.Check
-	if stop, err := wt.verifyTrust(rec, &c); err != nil || stop {
-		if err == nil {
-			err = &amp.ParcelError{Why: "the worktree cannot be trusted, so git was not run in it: " + c.Claims[0].Found}
-		}
+	if rec.Review {
+		return r.packReview(ctx, w, rec, file)
+	}
+	if err := wt.believed(rec); err != nil {
 		return p, err
 	}
 	if p.Tip, err = r.tip(ctx, "refs/heads/"+w.Branch); err != nil {
@@ -123,24 +121,14 @@ func (wt *worktree) left(ctx context.Context, w amp.Workspace, rec *turnRecord, 
 	if err != nil || len(s.changed) == 0 || s.head != tip {
 		return "", err
 	}
-	v := &verification{wt: wt, state: s}
-	if size := v.leftSize(); size > maxLeftovers {
-		return "", &amp.ParcelError{Why: fmt.Sprintf("%s of %d MB were left uncommitted; files that are no part of the work must be ignored or removed",
-			plural(len(s.changed), "file"), size>>20)}
+	if err := wt.bounded(s.changed); err != nil {
+		return "", err
 	}
 	tree, err := wt.tree(ctx)
 	if err != nil {
 		return "", err
 	}
-	c := wt.r.at()
-	c.write, c.as = true, &identity{"arbiter executor", string(w.TaskID) + agentDomain}
-	c.date = rec.At.UTC().Format(time.RFC3339)
-	c.stdin = message("Left uncommitted by "+string(w.TaskID), nil)
-	out, err := wt.g.run(ctx, c, "commit-tree", tree, "-p", tip, "-F", "-")
-	if err != nil {
-		return "", fmt.Errorf("pack what turn %s left: %w", rec.Turn, err)
-	}
-	return strings.TrimSpace(out), nil
+	return wt.leave(ctx, w, rec, tree, tip, "executor", "Left uncommitted by "+string(w.TaskID))
 }
 
 // bundleFile writes a parcel's bundle to a file and notes its sum and size.

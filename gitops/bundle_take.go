@@ -29,7 +29,7 @@ const maxObject = "1g"
 // were there, and [Git.Verify] judges them as it judges any result. The bundle is unpacked and checked apart from the repository: its form,
 // its one ref, every object of it (git fsck), that it is complete, and that its commits descend from the one at which the turn began. What
 // it holds otherwise is an [*amp.ParcelError], and nothing of it is then in the repository. No other ref is moved. A second call for the same
-// parcel changes nothing.
+// parcel changes nothing. What a reviewer's turn changed goes into its disposable worktree alone, and moves no ref at all.
 func (g *Git) Take(ctx context.Context, w amp.Workspace, turnID, file string, p amp.Parcel) error {
 	r, wt, end, err := g.begin(w)
 	if err != nil {
@@ -40,7 +40,7 @@ func (g *Git) Take(ctx context.Context, w amp.Workspace, turnID, file string, p 
 	if err != nil {
 		return err
 	}
-	if rec == nil || !wt.there() {
+	if rec == nil || !rec.Review && !wt.there() {
 		return fmt.Errorf("take the commits of turn %s of %s: nothing is recorded of its start; it has to be run again", turnID, w.TaskID)
 	}
 	if err := g.guard(ctx, r, w.Branch); err != nil {
@@ -50,6 +50,9 @@ func (g *Git) Take(ctx context.Context, w amp.Workspace, turnID, file string, p 
 		if !isHex(c) || len(c) != len(rec.Tip) {
 			return &amp.ParcelError{Why: fmt.Sprintf("%.80q is no commit name", c)}
 		}
+	}
+	if rec.Review {
+		return g.takeReview(ctx, r, rec, file, p)
 	}
 	if p.Head() != rec.Tip {
 		if file == "" {

@@ -217,7 +217,7 @@ func (v *verification) settle(ctx context.Context, onBranch bool) (settled, erro
 			Name: "leftovers", Finding: amp.Inconclusive, Found: plural(len(v.state.changed), "uncommitted file") + " pinned to " + ref,
 		}}, nil
 	}
-	if size := v.leftSize(); size > maxLeftovers {
+	if size := v.wt.sizeOf(v.state.changed); size > maxLeftovers {
 		return settled{claim: &amp.Claim{
 			Name: "leftovers", Finding: amp.Refuted, Blocking: true,
 			Found: fmt.Sprintf("%s of %d MB left uncommitted; files that are no part of the work must be ignored or removed",
@@ -227,11 +227,11 @@ func (v *verification) settle(ctx context.Context, onBranch bool) (settled, erro
 	return settled{files: len(v.state.changed)}, v.commitLeftovers(ctx)
 }
 
-// leftSize is how many bytes the uncommitted files take.
-func (v *verification) leftSize() int64 {
+// sizeOf is how many bytes files of the worktree take.
+func (wt *worktree) sizeOf(names []string) int64 {
 	var size int64
-	for _, name := range v.state.changed {
-		if info, err := os.Lstat(filepath.Join(v.wt.dir, filepath.FromSlash(name))); err == nil {
+	for _, name := range names {
+		if info, err := os.Lstat(filepath.Join(wt.dir, filepath.FromSlash(name))); err == nil {
 			size += info.Size()
 		}
 	}
