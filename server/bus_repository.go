@@ -30,6 +30,7 @@ const bundleTime = time.Hour
 
 func (b *Bus) repositoryRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /requests/{id}/repository", b.offer)
+	mux.HandleFunc("GET /requests/{id}/diff", b.diff)
 	mux.Handle("GET /requests/{id}/bundles/{sum}", b.admitted(func(r *http.Request, who bus.Caller) (any, error) {
 		n, err := b.cfg.Bus.Arrived(who, agentOf(r), r.PathValue("id"), r.PathValue("sum"))
 		return arrived{err == nil, n}, err
@@ -61,6 +62,26 @@ func (b *Bus) offer(w http.ResponseWriter, r *http.Request) {
 		b.fail(w, err)
 	case err != nil:
 		b.cfg.Logger.Warn("a bundle was not sent", "to", who.Name, "err", err)
+		panic(http.ErrAbortHandler) // the answer must not look whole
+	}
+}
+
+// diff sends the diff that a request is about.
+func (b *Bus) diff(w http.ResponseWriter, r *http.Request) {
+	who, _, err := b.caller(r)
+	if err != nil {
+		b.fail(w, err)
+		return
+	}
+	f, err := b.cfg.Bus.Diff(who, agentOf(r), r.PathValue("id"))
+	if err != nil {
+		b.fail(w, err)
+		return
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "text/x-diff")
+	if _, err := io.Copy(&pacedWriter{w, http.NewResponseController(w)}, f); err != nil {
+		b.cfg.Logger.Warn("a diff was not sent", "to", who.Name, "err", err)
 		panic(http.ErrAbortHandler) // the answer must not look whole
 	}
 }

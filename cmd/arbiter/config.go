@@ -318,7 +318,7 @@ func (c *config) validate() error {
 	c.Hooks.validate(c.Listen, c.Agents, bad)
 	c.GitHub.validate(c.Agents, bad)
 	c.validateBus(bad)
-	c.Worker.validate(bad)
+	c.validateWorker(bad)
 	c.Store.validate(bad)
 	c.Team.validate(bad)
 	return errors.Join(errs...)

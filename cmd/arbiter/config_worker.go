@@ -15,6 +15,8 @@ type workerConfig struct {
 	// directory.
 	URL       string `toml:"url"`
 	TokenFile string `toml:"token_file"`
+	// Tokens are files with tokens of agents of their own, by the name of the agent: a token is for one role.
+	Tokens map[string]string `toml:"tokens"`
 	// Name is the worker's own, its agents are worker://name/agent; empty is the host's name.
 	Name string `toml:"name"`
 	// Home is the worker's folder, empty for arbiter-worker beside the data directory of a coordinator.
@@ -26,7 +28,13 @@ type workerConfig struct {
 // workerName is the form of a worker's name: it becomes part of the ids of its agents.
 var workerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-func (w workerConfig) validate(bad func(string, ...any)) {
+func (c *config) validateWorker(bad func(string, ...any)) {
+	w := c.Worker
+	for _, name := range sortedKeys(w.Tokens) {
+		if _, known := c.Agents[name]; !known {
+			bad("worker.tokens.%s: there is no agents.%s", name, name)
+		}
+	}
 	if w.URL != "" {
 		if _, err := busAddress(w.URL); err != nil {
 			bad("worker.url: %v", err)

@@ -38,7 +38,12 @@ func (a *app) remoteToken() (string, error) {
 		}
 		return "", usage("a coordinator elsewhere needs a token").then("Name its file with --token-file, or set ARBITER_TOKEN; an admin there makes one with arbiter token new.")
 	}
-	f, err := os.Open(a.tokenFlag)
+	return readToken(a.tokenFlag)
+}
+
+// readToken is the token that a file holds.
+func readToken(file string) (string, error) {
+	f, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +54,7 @@ func (a *app) remoteToken() (string, error) {
 	}
 	token := strings.TrimSpace(string(data))
 	if token == "" || strings.ContainsAny(token, " \r\n\t") {
-		return "", usage("%s holds no token", a.tokenFlag).then("It is one line that begins with arbiter_.")
+		return "", usage("%s holds no token", file).then("It is one line that begins with arbiter_.")
 	}
 	return token, nil
 }

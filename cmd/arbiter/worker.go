@@ -28,8 +28,8 @@ func newWorker(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker --url wss://HOST:7710 --token-file FILE",
 		Short: "Run agents here for a coordinator on another machine",
-		Long: "Offers the agents of the configuration on the bus of a coordinator elsewhere. Each task gets a worktree in a clone of this machine; the\n" +
-			"commits go back as a bundle, which the coordinator checks before it believes it. --config names the configuration; without it, it is\n" +
+		Long: "Offers the agents of the configuration, executors and reviewers, on the bus of a coordinator elsewhere. Each task gets a worktree in a\n" +
+			"clone of this machine; the commits go back as a bundle, which the coordinator checks before it believes it. --config names the configuration; without it, it is\n" +
 			"worker.toml in the folder of config.toml, else config.toml. --home is the worker's own folder.",
 		Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
@@ -94,7 +94,7 @@ func (a *app) worker(name string, verbose bool) (*workerHost, error) {
 		return nil, err
 	}
 	if len(members) == 0 {
-		return nil, usage("no agent in %s can work here", file).then("Configure one under [agents.NAME], of a kind that changes files: codex, claude, acp or command.")
+		return nil, usage("no agent in %s can work here", file).then("Configure one under [agents.NAME], of a kind that runs a program: codex, claude, gemini, acp or command.")
 	}
 	return &workerHost{home: home, cfg: worker.Config{
 		URL: base, Token: token, Name: cfg.Worker.name(), Home: home, Agents: members, Slots: cfg.Worker.Slots, Git: git,
@@ -116,7 +116,7 @@ func (a *app) workerConfig() (*config, string, error) {
 	return c, file, err
 }
 
-// members are the agents that a worker offers: those that run here and change files.
+// members are the agents that a worker offers: the executors and reviewers whose programs run here.
 func (c *config) members(configDir string) (map[string]worker.Member, error) {
 	all, err := buildAgents(c, configDir, nil)
 	if err != nil {
@@ -124,9 +124,17 @@ func (c *config) members(configDir string) (map[string]worker.Member, error) {
 	}
 	out := map[string]worker.Member{}
 	for name, agent := range all {
-		if g := c.Agents[name]; g.runsProgram() && slices.Contains(agent.Roles, amp.Executor) {
-			out[name] = worker.Member{Agent: agent.Agent, Roles: []amp.Role{amp.Executor}}
+		roles := slices.DeleteFunc(slices.Clone(agent.Roles), func(r amp.Role) bool { return r != amp.Executor && r != amp.Reviewer })
+		if g := c.Agents[name]; !g.runsProgram() || len(roles) == 0 {
+			continue
 		}
+		m := worker.Member{Agent: agent.Agent, Roles: roles}
+		if file := c.Worker.Tokens[name]; file != "" {
+			if m.Token, err = readToken(fromHome(file)); err != nil {
+				return nil, err
+			}
+		}
+		out[name] = m
 	}
 	return out, nil
 }
@@ -149,6 +157,21 @@ func busAddress(address string) (string, error) {
 	return "", fmt.Errorf("%q is no address as wss://host:7710", address)
 }
 
+// probe asks the coordinator whether it accepts every token.
+func (h *workerHost) probe(ctx context.Context) error {
+	if err := worker.Probe(ctx, h.cfg.URL, h.cfg.Token); err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(h.cfg.Agents) {
+		if token := h.cfg.Agents[name].Token; token != "" {
+			if err := worker.Probe(ctx, h.cfg.URL, token); err != nil {
+				return fmt.Errorf("worker.tokens.%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // run runs the worker until ctx ends.
 func (h *workerHost) run(ctx context.Context) (err error) {
 	release, err := sqlite.Claim(h.home, version())
@@ -157,7 +180,7 @@ func (h *workerHost) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	probe, cancel := context.WithTimeout(ctx, 10*time.Second)
-	err = worker.Probe(probe, h.cfg.URL, h.cfg.Token)
+	err = h.probe(probe)
 	cancel()
 	if errors.Is(err, worker.ErrToken) {
 		return tokenProblem(h.cfg.URL, err)

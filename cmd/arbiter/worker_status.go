@@ -90,7 +90,7 @@ func (a *app) examineWorker(ctx context.Context) []finding {
 	all := []finding{{"worker", "ok", w.cfg.Name + ", in " + w.home, ""}, {"git", "ok", "is there and new enough", ""}}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	switch err := worker.Probe(ctx, w.cfg.URL, w.cfg.Token); {
+	switch err := w.probe(ctx); {
 	case errors.Is(err, worker.ErrToken):
 		e := explain(tokenProblem(w.cfg.URL, err))
 		all = append(all, finding{"token", "fail", e.What, e.Next})
@@ -107,7 +107,11 @@ func (a *app) examineWorker(ctx context.Context) []finding {
 		return all
 	}
 	for _, name := range sortedKeys(w.cfg.Agents) {
-		all = append(all, finding{"agent " + name, "ok", "offered as " + worker.AgentID(w.cfg.Name, name), ""})
+		offer := "offered as " + worker.AgentID(w.cfg.Name, name)
+		for i, role := range w.cfg.Agents[name].Roles {
+			offer += []string{", ", " or "}[min(i, 1)] + string(role)
+		}
+		all = append(all, finding{"agent " + name, "ok", offer, ""})
 		if g := cfg.Agents[name]; known(g) {
 			all = append(all, examineProgram(ctx, name, g, filepath.Dir(file))...)
 		} else {
@@ -122,6 +126,6 @@ func tokenProblem(url string, err error) error {
 	return &usageError{
 		what:  url + ": " + err.Error(),
 		means: "The worker was not started: without a valid token it gets no work.",
-		next:  "An admin there makes one with arbiter token new NAME --role executor; name its file with --token-file.",
+		next:  "An admin there makes one with arbiter token new NAME --role executor (or reviewer); name its file with --token-file.",
 	}
 }

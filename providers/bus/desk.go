@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +24,8 @@ import (
 type Repository interface {
 	// Offer writes a bundle of the commit that work in w starts from, without what have holds.
 	Offer(ctx context.Context, w amp.Workspace, have []string, to io.Writer) error
-	// Take brings a parcel into the worktree of the turn, or leaves everything as it is. What it refuses is an [*amp.ParcelError].
+	// Take brings a parcel into the worktree of the turn, of a reviewer into its disposable one, or leaves everything as it is. What it
+	// refuses is an [*amp.ParcelError].
 	Take(ctx context.Context, w amp.Workspace, turnID, file string, p amp.Parcel) error
 }
 
@@ -172,6 +175,20 @@ func (l *lateWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
+// Diff opens the diff that an open request is about; the caller closes it.
+func (b *Bus) Diff(who Caller, agent, id string) (*os.File, error) {
+	e, err := b.errand(who, agent, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range slices.Backward(e.run.turn.Env) {
+		if name, is := strings.CutPrefix(kv, "ARBITER_DIFF="); is {
+			return os.Open(name)
+		}
+	}
+	return nil, refusal("BUS-066", "message_id", "the request is about no diff")
+}
+
 // Arrived is how much of a parcel for an open request is here.
 func (b *Bus) Arrived(who Caller, agent, id, sum string) (int64, error) {
 	e, err := b.errand(who, agent, id)
@@ -286,10 +303,13 @@ func checkSum(file, sum string) error {
 
 // land brings the commits that an answer announces into the worktree of the turn.
 func (r *run) land(ctx context.Context, m *Message) *providers.TurnError {
-	if r.errand == nil || r.turn.Role != amp.Executor {
+	if r.errand == nil {
 		return nil
 	}
 	raw := m.Metadata["parcel"]
+	if raw == nil && r.turn.Role != amp.Executor {
+		return nil // it changed nothing
+	}
 	if raw == nil {
 		return failure(providers.FailAnswer, "its answer says nothing of the commits: metadata.parcel is missing")
 	}

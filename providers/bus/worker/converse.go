@@ -20,10 +20,10 @@ const pingTime = 20 * time.Second
 
 // converse registers an agent, opens its socket and takes what comes until that breaks.
 func (w *Worker) converse(ctx context.Context, agent, name string) error {
-	if err := w.link.register(ctx, agent, w.descriptor(agent, name)); err != nil {
+	if err := w.link(agent).register(ctx, agent, w.descriptor(agent, name)); err != nil {
 		return fmt.Errorf("register %s: %w", agent, err)
 	}
-	c, err := w.link.socket(ctx, agent)
+	c, err := w.link(agent).socket(ctx, agent)
 	if err != nil {
 		return fmt.Errorf("connect %s: %w", agent, err)
 	}
@@ -64,7 +64,7 @@ func (w *Worker) beat(ctx context.Context, c *websocket.Conn, agent string) erro
 	last := time.Time{}
 	for {
 		if time.Since(last) >= w.cfg.Beat {
-			if err := w.link.send(ctx, w.heartbeat(agent)); err != nil && !refused(err) {
+			if err := w.link(agent).send(ctx, w.heartbeat(agent)); err != nil && !refused(err) {
 				return err
 			}
 			last = time.Now()

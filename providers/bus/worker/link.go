@@ -184,6 +184,19 @@ func (l *link) fetch(ctx context.Context, agent, messageID string, have []string
 	return n, errors.Join(err, f.Close())
 }
 
+// maxDiff is more than any diff that a coordinator sends.
+const maxDiff = 16 << 20
+
+// diff is the diff that a review is about.
+func (l *link) diff(ctx context.Context, agent, messageID string) ([]byte, error) {
+	res, err := l.do(ctx, http.MethodGet, requestPath(messageID)+"/diff", url.Values{"agent_id": {agent}}, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return io.ReadAll(io.LimitReader(res.Body, maxDiff))
+}
+
 // upload sends a parcel's bundle, from where the last try broke off.
 func (l *link) upload(ctx context.Context, agent, messageID, file string, p *amp.Parcel) error {
 	path := requestPath(messageID) + "/bundles/" + p.SHA256

@@ -34,7 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const self = "worker://box/coder"
+const (
+	self   = "worker://box/coder"
+	critic = "worker://box/critic"
+)
 
 // rig is a coordinator's side: a repository, a bus with its doors, and a wire between them and the worker that can be cut.
 type rig struct {
@@ -50,6 +53,7 @@ type rig struct {
 	records []amp.Record
 	bus     *bus.Bus
 	agent   *bus.Agent
+	critic  *bus.Agent
 	stopBus func()
 }
 
@@ -101,7 +105,7 @@ func (r *rig) startBus(change func(*bus.Config)) {
 	r.mu.Unlock()
 	cfg := bus.Config{
 		Append: r.append, Open: true, Logger: r.log, Parcels: filepath.Join(r.home, "parcels"),
-		Members: map[string]bus.Member{self: {Name: "coder", Repository: true}, "worker://box/other": {Name: "other"}},
+		Members: map[string]bus.Member{self: {Name: "coder", Repository: true}, "worker://box/other": {Name: "other"}, critic: {Name: "critic", Repository: true}},
 	}
 	if change != nil {
 		change(&cfg)
@@ -119,8 +123,10 @@ func (r *rig) startBus(change func(*bus.Config)) {
 			r.t.Error(err)
 		}
 	})
-	if r.agent, err = r.bus.Agent(bus.AgentConfig{Name: "coder", AgentID: self, Repository: r.git, Limits: providers.Limits{Silence: 10 * time.Minute, Total: time.Hour}}); err != nil {
-		r.t.Fatal(err)
+	for id, made := range map[string]**bus.Agent{self: &r.agent, critic: &r.critic} {
+		if *made, err = r.bus.Agent(bus.AgentConfig{Name: id, AgentID: id, Repository: r.git, Limits: providers.Limits{Silence: 10 * time.Minute, Total: time.Hour}}); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	r.stopBus = sync.OnceFunc(func() {
 		cancel()
@@ -162,6 +168,9 @@ type ended struct {
 func (r *rig) begin(ctx context.Context, turn providers.Turn) <-chan ended {
 	done := make(chan ended, 1)
 	agent := r.agent
+	if turn.Role == amp.Reviewer {
+		agent = r.critic
+	}
 	go func() {
 		var e ended
 		e.out, e.err = agent.Run(ctx, turn, func(ev providers.Event) { e.events = append(e.events, ev) })
@@ -239,9 +248,10 @@ type place struct {
 	home string
 	stop func()
 	w    *Worker
-	// other is a second agent, git what does the git work in place of the real one; nil is none.
-	other providers.Agent
-	git   func(Git) Git
+	// critic reviews, other is a second executor, git what does the git work in place of the real one; nil is none.
+	critic, other providers.Agent
+
+	git func(Git) Git
 }
 
 func (r *rig) place() *place { return &place{r: r, home: filepath.Join(r.t.TempDir(), "there")} }
@@ -259,6 +269,9 @@ func (p *place) start(agent providers.Agent) {
 	cfg := Config{
 		URL: "http://" + p.r.wire.addr, Token: "none", Name: "box", Home: p.home, Git: git, Logger: p.r.log.With("at", "worker"),
 		Agents: map[string]Member{"coder": {Agent: agent, Roles: []amp.Role{amp.Executor}}},
+	}
+	if p.critic != nil {
+		cfg.Agents["critic"] = Member{Agent: p.critic, Roles: []amp.Role{amp.Reviewer}}
 	}
 	if p.other != nil {
 		cfg.Agents["other"] = Member{Agent: p.other, Roles: []amp.Role{amp.Executor}}

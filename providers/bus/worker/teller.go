@@ -88,7 +88,7 @@ func (s *teller) run(ctx context.Context) {
 				return
 			}
 		}
-		err := s.w.link.send(ctx, m)
+		err := s.w.link(s.t.Agent).send(ctx, m)
 		switch {
 		case err == nil, refused(err):
 			if err != nil {

@@ -80,6 +80,7 @@ func (w *Worker) perform(ctx context.Context, t *task) error {
 		w.mu.Unlock()
 		return errStopped
 	}
+	before := t.Run
 	t.Run, t.Runs = newRun(), t.Runs+1
 	err = w.become(t, Running, "fetches the commits")
 	runs := t.Runs
@@ -90,7 +91,7 @@ func (w *Worker) perform(ctx context.Context, t *task) error {
 	var answer *Answer
 	if runs > maxRuns {
 		answer = failed(&providers.TurnError{Failure: providers.FailCrashed, Text: fmt.Sprintf("the worker ended during this turn %d times", maxRuns)})
-	} else if answer, err = w.answer(run, t, o); err != nil {
+	} else if answer, err = w.answer(run, t, o, before); err != nil {
 		return err
 	}
 	if run.Err() != nil { // stopped: what it made stays here, pinned
@@ -107,17 +108,17 @@ func (w *Worker) perform(ctx context.Context, t *task) error {
 	return w.become(t, Answered, "brings its answer to the coordinator")
 }
 
-// answer runs the agent, and says what came of it.
-func (w *Worker) answer(ctx context.Context, t *task, o *order) (*Answer, error) {
+// answer runs the agent, and says what came of it. The run before is one that was interrupted, if any.
+func (w *Worker) answer(ctx context.Context, t *task, o *order, before string) (*Answer, error) {
 	name := strings.TrimPrefix(t.Agent, AgentID(w.cfg.Name, ""))
-	member, ok := w.cfg.Agents[name]
-	switch {
+	member, ok := w.member(t.Agent)
+	switch role := o.about.Role; {
 	case !ok:
 		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: "worker " + w.cfg.Name + " does not offer agent " + name + " any more"}), nil
-	case !slices.Contains(member.Roles, o.about.Role):
-		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: fmt.Sprintf("agent %s of worker %s is no %s", name, w.cfg.Name, o.about.Role)}), nil
-	case o.about.Role != amp.Executor:
-		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: "a worker runs executors alone"}), nil
+	case role != amp.Executor && role != amp.Reviewer:
+		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: "a worker executes and reviews, and plans nothing"}), nil
+	case !slices.Contains(member.Roles, role):
+		return failed(&providers.TurnError{Failure: providers.FailConfig, Text: fmt.Sprintf("agent %s of worker %s is no %s", name, w.cfg.Name, role)}), nil
 	}
 	turn := o.turn()
 	turn.ID = t.Run
@@ -130,11 +131,21 @@ func (w *Worker) answer(ctx context.Context, t *task, o *order) (*Answer, error)
 	if err := w.fetch(ctx, t, &turn); err != nil {
 		return w.unprepared(ctx, "the commits could not be fetched", err)
 	}
-	p, err := w.cfg.Git.Prepare(ctx, turn.Work, turn.ID)
+	w.drop(ctx, t, &turn, before)
+	prepare := w.cfg.Git.Prepare
+	if turn.Role == amp.Reviewer {
+		prepare = w.cfg.Git.HostReview
+	}
+	p, err := prepare(ctx, turn.Work, turn.ID)
 	if err != nil {
 		return w.unprepared(ctx, "the worktree could not be made", err)
 	}
 	turn.Dir, turn.Env = p.Dir, p.Env
+	if turn.Role == amp.Reviewer {
+		if err := w.bringDiff(ctx, t, &turn); err != nil {
+			return nil, err
+		}
+	}
 	return w.play(ctx, t, member.Agent, &turn)
 }
 
@@ -163,7 +174,7 @@ func (w *Worker) fetch(ctx context.Context, t *task, turn *providers.Turn) error
 		return w.cfg.Git.Clone(ctx, turn.Work.Repo, turn.Work, "")
 	}
 	err = w.persist(ctx, t, "fetch the commits", func() error {
-		n, err := w.link.fetch(ctx, t.Agent, t.MessageID, have, file)
+		n, err := w.link(t.Agent).fetch(ctx, t.Agent, t.MessageID, have, file)
 		if err == nil {
 			w.cfg.Logger.Info("fetched the commits", "task", t.Task, "bytes", n)
 		}
@@ -220,10 +231,7 @@ func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn 
 	if err == nil {
 		p, err = w.cfg.Git.Pack(whole, turn.Work, turn.ID, w.shelf.file(&t.Job, resultFile))
 	}
-	check, gitErr := w.cfg.Git.Verify(whole, turn.Work, turn.ID, nil, t.MessageID)
-	if gitErr != nil {
-		w.cfg.Logger.Warn("what the turn did to its clone could not be judged", "task", t.Task, "err", gitErr)
-	}
+	check, err := w.judge(whole, t, turn, err)
 	if ctx.Err() != nil {
 		s.close()
 		return nil, errStopped
@@ -252,7 +260,7 @@ func (w *Worker) tell(ctx context.Context, t *task) error {
 	w.mu.Unlock()
 	if p := a.Parcel; p != nil && p.SHA256 != "" {
 		err := w.persist(run, t, "bring the commits", func() error {
-			err := w.link.upload(run, t.Agent, t.MessageID, w.shelf.file(&t.Job, resultFile), p)
+			err := w.link(t.Agent).upload(run, t.Agent, t.MessageID, w.shelf.file(&t.Job, resultFile), p)
 			if over = again && notOpen(err); over {
 				return nil // it asked before it had the answer; should it ask anew, that is another turn
 			}
@@ -281,7 +289,7 @@ func (w *Worker) tell(ctx context.Context, t *task) error {
 		j := t.Job
 		w.mu.Unlock()
 		j.Answer, told = &a, j.Turn
-		return w.link.send(run, w.final(t, &j))
+		return w.link(t.Agent).send(run, w.final(t, &j))
 	})
 	if errors.Is(err, errStopped) {
 		return err
@@ -321,15 +329,9 @@ func (w *Worker) final(t *task, j *Job) *bus.Message {
 
 // escalation is what the coordinator is told of refs in the clone that the agent went for.
 func escalation(t *task, c *amp.Check) json.RawMessage {
-	found := c.Text
-	for _, cl := range c.Claims {
-		if cl.Finding == amp.Refuted {
-			found = cl.Found
-		}
-	}
 	return json.RawMessage(jsonOf(map[string]any{
 		"severity": amp.Critical, "escalation_type": c.Escalate, "triggered_by": t.Role, "affected_msgs": []string{}, "auto_suspended": true,
 		"system_state_snapshot": amp.Snapshot{TaskStatus: amp.Executing},
-		"description":           fmt.Sprintf("The agent of %s went for refs that are not its own, in the clone of its worker: %s", t.Task, found),
+		"description":           fmt.Sprintf("The agent of %s went for refs that are not its own, in the clone of its worker: %s", t.Task, refuted(c)),
 	}))
 }

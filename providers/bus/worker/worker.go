@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +30,9 @@ type Git interface {
 	// Prepare makes the worktree ready for a turn, Verify judges what a turn did to refs and pins what a failed one left.
 	Prepare(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
 	Verify(ctx context.Context, w amp.Workspace, turnID string, result *amp.Result, msgID string) (amp.Check, error)
+	// HostReview makes a disposable worktree at the commit that is reviewed, CloseReview judges what the turn did to refs and removes it.
+	HostReview(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
+	CloseReview(ctx context.Context, w amp.Workspace, turnID string, v *amp.Verdict) (amp.Check, error)
 	// Pack writes what a turn made as a bundle.
 	Pack(ctx context.Context, w amp.Workspace, turnID, file string) (amp.Parcel, error)
 }
@@ -35,12 +40,15 @@ type Git interface {
 // Member is an agent that the worker offers.
 type Member struct {
 	Agent providers.Agent
+	// Roles are executor, reviewer, or both: which of them it is asked for is for its token to say.
 	Roles []amp.Role
+	// Token is its own token, empty for the worker's.
+	Token string
 }
 
 // Config is what a worker needs. Zero numbers take the defaults in the comments.
 type Config struct {
-	// URL is the address of the bus, http:// or https://, Token the agent's.
+	// URL is the address of the bus, http:// or https://, Token that of every agent without one of its own.
 	URL, Token string
 	// Name is the worker's: its agents are worker://Name/agent.
 	Name string
@@ -64,7 +72,7 @@ func AgentID(worker, agent string) string { return "worker://" + worker + "/" + 
 // Worker offers agents on a bus and runs what they are asked.
 type Worker struct {
 	cfg   Config
-	link  link
+	http  *http.Client
 	shelf shelf
 	slots chan struct{}
 	// fatal ends the worker: its disk cannot be written.
@@ -108,7 +116,7 @@ func New(c Config) (*Worker, error) {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this host alone
 	w := &Worker{
-		cfg: c, link: link{c.URL, c.Token, &client}, shelf: shelf{filepath.Join(c.Home, "jobs")}, slots: make(chan struct{}, c.Slots),
+		cfg: c, http: &client, shelf: shelf{filepath.Join(c.Home, "jobs")}, slots: make(chan struct{}, c.Slots),
 		fatal: make(chan error, 1), jobs: map[string]*task{}, trees: map[string]*sync.Mutex{},
 	}
 	if err := os.MkdirAll(w.shelf.dir, 0o700); err != nil {
@@ -167,12 +175,23 @@ func (w *Worker) recover(ctx context.Context) error {
 }
 
 func (w *Worker) reap(ctx context.Context, t *task) error {
-	for name, m := range w.cfg.Agents {
-		if r, ok := m.Agent.(providers.Reaper); ok && AgentID(w.cfg.Name, name) == t.Agent {
-			return r.Reap(ctx, t.Run)
-		}
+	m, _ := w.member(t.Agent)
+	if r, ok := m.Agent.(providers.Reaper); ok {
+		return r.Reap(ctx, t.Run)
 	}
 	return nil
+}
+
+// member is the agent with an id on the bus, as long as it is offered.
+func (w *Worker) member(agent string) (m Member, offered bool) {
+	m, offered = w.cfg.Agents[strings.TrimPrefix(agent, AgentID(w.cfg.Name, ""))]
+	return m, offered
+}
+
+// link speaks to the bus for an agent.
+func (w *Worker) link(agent string) *link {
+	m, _ := w.member(agent)
+	return &link{w.cfg.URL, cmp.Or(m.Token, w.cfg.Token), w.http}
 }
 
 // become writes down how far a job has come. The lock is held.
