@@ -26,3 +26,20 @@ func (c *Coordinator) NoteBus(ctx context.Context, records []amp.Record) error {
 	}
 	return nil
 }
+
+// Ended are those of these tasks that have ended, for a host of agents that asks what it may remove. A task counts when repository and base are
+// those of the space, too: another coordinator's task can have the same id.
+func (c *Coordinator) Ended(ctx context.Context, spaces []amp.Workspace) (ended []amp.TaskID, err error) {
+	err = c.view(ctx, func(b *amp.Board) {
+		for _, w := range spaces {
+			t := b.Task(w.TaskID)
+			if t == nil || !t.Status.Ended() {
+				continue
+			}
+			if own := t.Workspace(); own.Repo == w.Repo && own.BaseCommit == w.BaseCommit {
+				ended = append(ended, w.TaskID)
+			}
+		}
+	})
+	return ended, err
+}

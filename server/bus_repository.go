@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"arbiter/amp"
 	"arbiter/providers/bus"
 )
 
@@ -25,6 +26,16 @@ type arrived struct {
 	Received int64 `json:"received"`
 }
 
+// held are the tasks of which such an agent has files, ended those of them that it will not be asked about again.
+type held struct {
+	Tasks []amp.Workspace `json:"tasks"`
+}
+
+type ended struct {
+	Success bool         `json:"success"`
+	Ended   []amp.TaskID `json:"ended"`
+}
+
 // bundleTime bounds how long one bundle may take on its way; within it every piece has writeTime.
 const bundleTime = time.Hour
 
@@ -34,6 +45,14 @@ func (b *Bus) repositoryRoutes(mux *http.ServeMux) {
 	mux.Handle("GET /requests/{id}/bundles/{sum}", b.admitted(func(r *http.Request, who bus.Caller) (any, error) {
 		n, err := b.cfg.Bus.Arrived(who, agentOf(r), r.PathValue("id"), r.PathValue("sum"))
 		return arrived{err == nil, n}, err
+	}))
+	mux.Handle("POST /tasks/ended", b.admitted(func(r *http.Request, who bus.Caller) (any, error) {
+		var in held
+		if err := readJSON(r, &in); err != nil {
+			return nil, err
+		}
+		all, err := b.cfg.Bus.Ended(r.Context(), who, agentOf(r), in.Tasks)
+		return ended{err == nil, all}, err
 	}))
 	mux.HandleFunc("PUT /requests/{id}/bundles/{sum}", b.arrive)
 }

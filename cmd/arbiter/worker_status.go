@@ -30,16 +30,21 @@ func newWorkerStatus(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			files, err := worker.Holdings(home)
+			if err != nil {
+				return err
+			}
 			held, err := sqlite.Holder(home)
 			if err != nil {
 				return err
 			}
 			if a.json {
 				a.outJSON(struct {
-					Running bool          `json:"running"`
-					Home    string        `json:"home"`
-					Jobs    []*worker.Job `json:"requests"`
-				}{held != nil, home, append([]*worker.Job{}, jobs...)})
+					Running bool             `json:"running"`
+					Home    string           `json:"home"`
+					Jobs    []*worker.Job    `json:"requests"`
+					Files   []worker.Holding `json:"files"`
+				}{held != nil, home, append([]*worker.Job{}, jobs...), noNil(files)})
 				return nil
 			}
 			if held != nil {
@@ -52,6 +57,9 @@ func newWorkerStatus(a *app) *cobra.Command {
 				t.add(string(j.Task), string(j.Role), string(j.State), j.At.Format(time.RFC3339), fmt.Sprintf("run %d", j.Runs), j.Doing)
 			}
 			t.print(a)
+			for i := range files {
+				a.out("%s has files here, on %s; they go when it has ended.\n", files[i].Asked.TaskID, safe(files[i].Asked.Branch))
+			}
 			return nil
 		}),
 	}

@@ -55,6 +55,8 @@ type Config struct {
 	Beat time.Duration
 	// Lease is how long a message that was fetched may stay unconfirmed before it is handed out again (30 s).
 	Lease time.Duration
+	// Ended are those of these tasks that have ended, see [Bus.Ended]; nil knows of none.
+	Ended func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error)
 	// Parcels is the folder where commits from other machines arrive, empty where none do. MaxParcel (256 MiB) is how large they are at most.
 	Parcels   string
 	MaxParcel int64

@@ -91,19 +91,12 @@ func (b *Bus) serve(r *run, id string) (closing func(failed *providers.TurnError
 
 // errand is the open request of an agent, for a caller that speaks for it.
 func (b *Bus) errand(who Caller, agent, id string) (*errand, error) {
+	if err := b.hosts(who, agent); err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
-	d := b.state.agents[agent]
-	m := b.cfg.Members[agent]
 	holder, _ := b.state.seen.holder(keyOf(Coordinator, id))
 	b.mu.Unlock()
-	switch {
-	case d == nil:
-		return nil, ErrNotRegistered
-	case !who.owns(d):
-		return nil, refusal("BUS-066", "agent_id", "agent %s is registered by another token", quoted(agent))
-	case !m.Repository:
-		return nil, refusal("BUS-066", "agent_id", "agent %s is not configured with repository = true", quoted(agent))
-	}
 	b.desk.mu.Lock()
 	defer b.desk.mu.Unlock()
 	e := b.desk.open[id]
@@ -125,6 +118,40 @@ func (b *Bus) Offer(ctx context.Context, who Caller, agent, id string, have []st
 	defer e.done(&e.offering)
 	first := &lateWriter{make: started}
 	return e.run.agent.config.Repository.Offer(ctx, e.run.turn.Work, have, first)
+}
+
+// MaxHeld is how many tasks a host of agents may ask about at once.
+const MaxHeld = 1000
+
+// Ended are those of the tasks of which a host of agents still has files that have ended: it will not be asked about them again.
+func (b *Bus) Ended(ctx context.Context, who Caller, agent string, held []amp.Workspace) ([]amp.TaskID, error) {
+	if err := b.hosts(who, agent); err != nil {
+		return nil, err
+	}
+	if len(held) > MaxHeld {
+		return nil, refusal("BUS-066", "tasks", "it names %d tasks; at most %d at once", len(held), MaxHeld)
+	}
+	if b.cfg.Ended == nil {
+		return nil, nil
+	}
+	return b.cfg.Ended(ctx, held)
+}
+
+// hosts refuses a caller that does not speak for an agent with a clone of its own.
+func (b *Bus) hosts(who Caller, agent string) error {
+	b.mu.Lock()
+	d := b.state.agents[agent]
+	m := b.cfg.Members[agent]
+	b.mu.Unlock()
+	switch {
+	case d == nil:
+		return ErrNotRegistered
+	case !who.owns(d):
+		return refusal("BUS-066", "agent_id", "agent %s is registered by another token", quoted(agent))
+	case !m.Repository:
+		return refusal("BUS-066", "agent_id", "agent %s is not configured with repository = true", quoted(agent))
+	}
+	return nil
 }
 
 // begin takes the one place of those who bring a parcel, or fetch one.

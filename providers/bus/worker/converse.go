@@ -32,6 +32,7 @@ func (w *Worker) converse(ctx context.Context, agent, name string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.cfg.Logger.Info("connected", "agent", agent, "url", w.cfg.URL)
+	w.look()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

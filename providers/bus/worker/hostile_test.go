@@ -141,6 +141,14 @@ func TestDesk_refuses(t *testing.T) {
 		_, err := l.fetch(t.Context(), agent, id, nil, filepath.Join(t.TempDir(), "offer"))
 		return err
 	}
+	diff := func(agent string) error {
+		_, err := l.diff(t.Context(), agent, id)
+		return err
+	}
+	ended := func(agent string, n int) error {
+		_, err := l.ended(t.Context(), agent, make([]amp.Workspace, n))
+		return err
+	}
 	upload := func(p amp.Parcel) error { return l.upload(t.Context(), self, id, file, &p) }
 	large := filepath.Join(t.TempDir(), "large")
 	if err := os.WriteFile(large, make([]byte, 1001), 0o600); err != nil {
@@ -157,6 +165,11 @@ func TestDesk_refuses(t *testing.T) {
 		"too much":                   {l.upload(t.Context(), self, id, large, &amp.Parcel{SHA256: sumOf("hello"), Bytes: 1001}), 400},
 		"a wrong sum":                {upload(amp.Parcel{SHA256: sumOf("other"), Bytes: 5}), 400},
 		"no sum":                     {upload(amp.Parcel{SHA256: "zz", Bytes: 5}), 400},
+		"no diff":                    {diff(self), 400},
+		"a diff of another's":        {diff("worker://box/other"), 400},
+		"tasks without the right":    {ended("worker://box/other", 1), 400},
+		"too many tasks":             {ended(self, bus.MaxHeld+1), 400},
+		"tasks":                      {ended(self, bus.MaxHeld), 0},
 		"its own":                    {fetch(self, id), 0},
 		"in time":                    {upload(amp.Parcel{SHA256: sumOf("hello"), Bytes: 5}), 0},
 	} {

@@ -197,6 +197,19 @@ func (l *link) diff(ctx context.Context, agent, messageID string) ([]byte, error
 	return io.ReadAll(io.LimitReader(res.Body, maxDiff))
 }
 
+// ended asks which of these tasks have ended.
+func (l *link) ended(ctx context.Context, agent string, spaces []amp.Workspace) ([]amp.TaskID, error) {
+	in, err := json.Marshal(map[string]any{"tasks": spaces})
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		Ended []amp.TaskID `json:"ended"`
+	}
+	err = l.ask(ctx, http.MethodPost, "/tasks/ended", url.Values{"agent_id": {agent}}, in, &out)
+	return out.Ended, err
+}
+
 // upload sends a parcel's bundle, from where the last try broke off.
 func (l *link) upload(ctx context.Context, agent, messageID, file string, p *amp.Parcel) error {
 	path := requestPath(messageID) + "/bundles/" + p.SHA256

@@ -51,6 +51,7 @@ type rig struct {
 
 	mu      sync.Mutex
 	records []amp.Record
+	ended   map[amp.TaskID]bool
 	bus     *bus.Bus
 	agent   *bus.Agent
 	critic  *bus.Agent
@@ -60,7 +61,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	top := t.TempDir()
-	r := &rig{t: t, repo: filepath.Join(top, "repo"), home: filepath.Join(top, "here"), log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	r := &rig{t: t, repo: filepath.Join(top, "repo"), home: filepath.Join(top, "here"), log: slog.New(slog.NewTextHandler(t.Output(), nil)), ended: map[amp.TaskID]bool{}}
 	for _, args := range [][]string{{"init", "-q", "-b", "main", r.repo}, {"-C", r.repo, "commit", "-q", "--allow-empty", "-m", "first"}} {
 		r.run(args...)
 	}
@@ -106,6 +107,16 @@ func (r *rig) startBus(change func(*bus.Config)) {
 	cfg := bus.Config{
 		Append: r.append, Open: true, Logger: r.log, Parcels: filepath.Join(r.home, "parcels"),
 		Members: map[string]bus.Member{self: {Name: "coder", Repository: true}, "worker://box/other": {Name: "other"}, critic: {Name: "critic", Repository: true}},
+	}
+	cfg.Ended = func(_ context.Context, spaces []amp.Workspace) (all []amp.TaskID, _ error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, w := range spaces {
+			if r.ended[w.TaskID] && w.Repo == r.repo && w.BaseCommit == r.base {
+				all = append(all, w.TaskID)
+			}
+		}
+		return all, nil
 	}
 	if change != nil {
 		change(&cfg)

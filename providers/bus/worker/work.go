@@ -29,6 +29,8 @@ func (w *Worker) work(ctx context.Context, t *task) {
 		t.live, t.stop, t.tell = false, nil, nil
 		if ctx.Err() == nil && (t.State == Taken || t.State == Answered) { // it came again meanwhile
 			w.begin(ctx, t)
+		} else if t.State == Withdrawn {
+			w.look() // the task may have ended with it
 		}
 	}()
 	w.mu.Lock()
@@ -124,7 +126,10 @@ func (w *Worker) answer(ctx context.Context, t *task, o *order, before string) (
 	turn.ID = t.Run
 	sum := sha256.Sum256([]byte(turn.Work.Repo))
 	turn.Work.Repo = filepath.Join(w.cfg.Home, "repositories", hex.EncodeToString(sum[:8]))
-	turn.Home = filepath.Join(w.cfg.Home, "homes", string(t.Task), string(turn.Role))
+	turn.Home = filepath.Join(w.homes(t.Task), string(turn.Role))
+	if err := w.hold(*o.about.Workspace, turn.Work); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("make the agent's home: %w", err)
 	}

@@ -33,6 +33,8 @@ type Git interface {
 	// HostReview makes a disposable worktree at the commit that is reviewed, CloseReview judges what the turn did to refs and removes it.
 	HostReview(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
 	CloseReview(ctx context.Context, w amp.Workspace, turnID string, v *amp.Verdict) (amp.Check, error)
+	// HostRelease removes what a task that has ended left in its clone, and these folders of it; what no branch holds is pinned first.
+	HostRelease(ctx context.Context, w amp.Workspace, folders ...string) (amp.Check, error)
 	// Pack writes what a turn made as a bundle.
 	Pack(ctx context.Context, w amp.Workspace, turnID, file string) (amp.Parcel, error)
 }
@@ -62,6 +64,8 @@ type Config struct {
 	HTTP *http.Client
 	// Beat is the time between heartbeats (30 s), Keep how long an answer is kept after it was told (24 h).
 	Beat, Keep time.Duration
+	// Tidy is how often the coordinator is asked which tasks have ended (5 min), besides each time that an agent connects.
+	Tidy    time.Duration
 	Version    string
 	Logger     *slog.Logger
 }
@@ -77,6 +81,8 @@ type Worker struct {
 	slots chan struct{}
 	// fatal ends the worker: its disk cannot be written.
 	fatal chan error
+	// untidy says that a task may have ended.
+	untidy chan struct{}
 
 	mu    sync.Mutex
 	jobs  map[string]*task       // by key
@@ -107,6 +113,9 @@ func New(c Config) (*Worker, error) {
 	if c.Keep <= 0 {
 		c.Keep = 24 * time.Hour
 	}
+	if c.Tidy <= 0 {
+		c.Tidy = 5 * time.Minute
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -117,7 +126,7 @@ func New(c Config) (*Worker, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token is for this host alone
 	w := &Worker{
 		cfg: c, http: &client, shelf: shelf{filepath.Join(c.Home, "jobs")}, slots: make(chan struct{}, c.Slots),
-		fatal: make(chan error, 1), jobs: map[string]*task{}, trees: map[string]*sync.Mutex{},
+		fatal: make(chan error, 1), untidy: make(chan struct{}, 1), jobs: map[string]*task{}, trees: map[string]*sync.Mutex{},
 	}
 	if err := os.MkdirAll(w.shelf.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of requests: %w", err)
@@ -143,6 +152,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.wg.Go(func() { w.connect(ctx, name) })
 	}
 	w.wg.Go(func() { w.forget(ctx) })
+	w.wg.Go(func() { w.tidy(ctx) })
 	var err error
 	select {
 	case <-ctx.Done():
@@ -297,11 +307,16 @@ func (w *Worker) control(agent string, o *order) error {
 		return nil
 	}
 	w.cfg.Logger.Info("a request was withdrawn", "task", t.Task, "message", of)
+	return w.withdraw(t, "the coordinator withdrew the request")
+}
+
+// withdraw ends a job that nobody wants any more. The lock is held.
+func (w *Worker) withdraw(t *task, why string) error {
 	if err := w.become(t, Withdrawn, ""); err != nil {
 		return err
 	}
 	if t.stop != nil {
-		t.why = "the coordinator withdrew the request"
+		t.why = why
 		t.stop()
 	}
 	return nil

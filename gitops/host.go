@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -45,6 +46,49 @@ func (g *Git) bring(ctx context.Context, w amp.Workspace) error {
 		return g.moveBranch(ctx, r, w, tip, at)
 	}
 	return r.setRef(ctx, "refs/heads/"+w.Branch, at, "", "from the coordinator")
+}
+
+// HostRelease is [Git.Release] in a clone that [Git.Clone] made for a coordinator elsewhere, and removes these folders of the task, whatever is
+// in them. The branch goes, too, so that another task can have its name: what it held is kept by the ref that keeps what came from the
+// coordinator, which later bundles build on. A second call finds nothing left.
+func (g *Git) HostRelease(ctx context.Context, w amp.Workspace, folders ...string) (amp.Check, error) {
+	c := amp.Check{Subject: amp.CheckRelease, TaskID: w.TaskID}
+	if exists(filepath.Join(w.Repo, ".git")) {
+		var err error
+		if c, err = g.Release(ctx, w); err == nil {
+			err = g.dropBranch(ctx, w)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	for _, dir := range folders {
+		if err := removeAll(dir); err != nil {
+			return c, fmt.Errorf("remove %s: %w", dir, err)
+		}
+	}
+	return c, nil
+}
+
+func (g *Git) dropBranch(ctx context.Context, w amp.Workspace) error {
+	r, _, end, err := g.begin(w)
+	if err != nil {
+		return err
+	}
+	defer end()
+	branch, kept := "refs/heads/"+w.Branch, keptPrefix+fileName(string(w.TaskID))
+	tip, err := r.tip(ctx, branch)
+	if err != nil || tip == "" || g.guard(ctx, r, w.Branch) != nil || r.checkedOutAt(ctx, w.Branch) != "" {
+		return err
+	}
+	old, err := r.tip(ctx, kept)
+	if err == nil && old != tip {
+		err = r.setRef(ctx, kept, tip, old, "the branch of a task that has ended")
+	}
+	if err != nil {
+		return err
+	}
+	return r.dropRef(ctx, branch, tip)
 }
 
 // packReview is [Git.Pack] of a reviewer's turn: what it changed in its worktree, whatever it committed there, as one commit on top of the one
