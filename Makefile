@@ -18,7 +18,7 @@ demo: build ## real tasks on a throw-away repository, no keys and no network
 
 .PHONY: test
 test: ## every test
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 .PHONY: race
 race: ## every test under the race detector, which needs a C compiler
