@@ -38,6 +38,9 @@ func (w *writer) store(batch []*group.Request) error {
 			}
 			return w.tail.ahead(w.tables.stmt, max(tailStep, 2*len(batch)))
 		})
+		if err == nil {
+			w.recent.add(w.tail.rows)
+		}
 		if !errors.Is(err, errAllTasks) || again {
 			return err
 		}

@@ -127,7 +127,7 @@ func (f *file) eachTask(ctx context.Context, q querier, each func(*amp.Task)) (e
 
 func (l *Log) catch(ctx context.Context, b *amp.Board) error {
 	for {
-		page, err := l.page(ctx, &amp.Filter{After: b.Head.Seq}, 0, ssot.MaxPage)
+		page, err := l.page(ctx, &amp.Filter{After: b.Head.Seq}, ssot.MaxPage)
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ var corpus = map[int64]string{
 	1: "471d788324dedf2c71b04d925df7d432dadaa7b79b16fa417eb3a5fdeda67a5a",
 	2: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430",
 	3: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430", // the tables changed, not the entries
+	4: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430",
 }
 
 const corpusEntries = 122

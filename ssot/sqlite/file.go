@@ -69,8 +69,6 @@ const LargeLog = 128 << 20
 const (
 	writerParams = "_txlock=immediate&_busy_timeout=5000&_pragma=page_size(8192)&_pragma=wal_autocheckpoint(1000)" +
 		"&_pragma=journal_size_limit(33554432)&_journal_mode=WAL&_synchronous=FULL&_foreign_keys=on"
-	readerParams = "mode=ro&_busy_timeout=2000&_query_only=1"
-	readers      = 4
 )
 
 func openWriter(path string) (*sql.DB, error) {
@@ -79,16 +77,6 @@ func openWriter(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	return db, nil
-}
-
-func openReaders(path, more string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn(path, readerParams+more))
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(readers)
-	db.SetMaxIdleConns(readers)
 	return db, nil
 }
 
@@ -259,7 +247,7 @@ func (f *file) inspect(ctx context.Context) (have, know int64, err error) {
 }
 
 // schema says which version the file has, after making sure that the file is a journal at all.
-func (f *file) schema(ctx context.Context, db *sql.DB) (have, know int64, err error) {
+func (f *file) schema(ctx context.Context, db querier) (have, know int64, err error) {
 	var app int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
 		return 0, 0, f.fault(err)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,7 +39,7 @@ type Log struct {
 	file
 	gate
 	lock   *lock
-	reader *sql.DB
+	reader *readers
 	writer *writer // nil when opened for reading
 	index  *index
 }

@@ -14,14 +14,9 @@ import (
 	"arbiter/ssot"
 )
 
-const (
-	// bucketBits are those of a bucket in the index of tasks; the schema has the same number.
-	bucketBits = 12
-	// scanWindow is how many entries one statement looks through one by one, taskWindow how many by the index of tasks. It keeps
-	// a statement short: a reader that takes long keeps the write-ahead log from being reused.
-	scanWindow = 5000
-	taskWindow = 64 << bucketBits
-)
+// scanWindow is how many entries one statement looks through one by one. It keeps a statement short: a reader that takes long keeps the
+// write-ahead log from being reused.
+const scanWindow = 5000
 
 // Read returns the entries that the filter selects. Positions, tasks and ids are found by index, kinds and searches by the index of
 // searches as far as it reaches; texts without a task are looked for entry by entry, in many short statements.
@@ -51,13 +46,15 @@ func (l *Log) read(ctx context.Context, f *amp.Filter) ([]amp.Entry, error) {
 	limit := ssot.Limit(f)
 	switch {
 	case f.ID != "":
-		found, err := l.page(ctx, &amp.Filter{ID: f.ID}, 0, 1)
+		found, err := l.page(ctx, &amp.Filter{ID: f.ID}, 1)
 		if err != nil || len(found) == 0 || !ssot.Match(f, &found[0]) {
 			return nil, err
 		}
 		return found, nil
-	case f.TaskID == "" && len(f.Kinds) == 0 && f.Text == "" && f.Search.Empty():
-		return l.page(ctx, f, 0, limit)
+	case f.TaskID != "":
+		return l.readTask(ctx, f)
+	case len(f.Kinds) == 0 && f.Text == "" && f.Search.Empty():
+		return l.page(ctx, f, limit)
 	}
 	last, err := l.lastSeq(ctx)
 	if err != nil {
@@ -67,20 +64,13 @@ func (l *Log) read(ctx context.Context, f *amp.Filter) ([]amp.Entry, error) {
 	if f.Before != 0 {
 		high = min(high, f.Before)
 	}
-	width, key := uint64(scanWindow), uint64(0)
-	if f.TaskID != "" {
-		if key, err = l.taskKey(ctx, f.TaskID); err != nil || key == 0 {
-			return nil, err
-		}
-		width, low = taskWindow, max(low, key-1)
-	}
 	var out []amp.Entry
 	for low+1 < high && len(out) < limit {
 		part := *f
-		if part.After, part.Before = low, min(high, low+width+1); f.Newest {
-			part.After, part.Before = max(low, high-min(high, width+1)), high
+		if part.After, part.Before = low, min(high, low+scanWindow+1); f.Newest {
+			part.After, part.Before = max(low, high-min(high, scanWindow+1)), high
 		}
-		found, err := l.page(ctx, &part, key, limit-len(out))
+		found, err := l.page(ctx, &part, limit-len(out))
 		if err != nil {
 			return nil, err
 		}
@@ -93,28 +83,12 @@ func (l *Log) read(ctx context.Context, f *amp.Filter) ([]amp.Entry, error) {
 	return out, nil
 }
 
-func (l *Log) taskKey(ctx context.Context, id amp.TaskID) (uint64, error) {
-	var key int64
-	err := l.reader.QueryRowContext(ctx, "SELECT key FROM task_key WHERE task_id = ?", string(id)).Scan(&key)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return uint64(key), err
-}
-
-// ofTask selects the entries of a task in a range of seqs by the table of tasks, bucket by bucket, and behind it one by one.
-const ofTask = `e.seq IN (SELECT seq FROM entry_task WHERE bucket IN (
-	WITH RECURSIVE bucket (n) AS (VALUES (?1) UNION ALL SELECT n + 1 FROM bucket WHERE n < ?2) SELECT n FROM bucket)
-	AND task = ?3 AND seq > ?4 AND seq < ?5
-	UNION ALL SELECT seq FROM entry WHERE seq > max(?4, (SELECT seq FROM indexed)) AND seq < ?5 AND task = ?3)`
-
 // ofID selects the entry with an id.
 const ofID = `e.seq IN (SELECT seq FROM entry_id WHERE id = ?1
 	UNION ALL SELECT seq FROM entry WHERE seq > (SELECT seq FROM indexed) AND id = ?1)`
 
-// page runs one statement; the filter's task is given by its key, and then both its bounds are set. What SQL cannot compare, a
-// text beyond ASCII and a search, is compared here.
-func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([]amp.Entry, error) {
+// page runs one statement for a filter without a task. What SQL cannot compare, a text beyond ASCII and a search, is compared here.
+func (l *Log) page(ctx context.Context, f *amp.Filter, limit int) ([]amp.Entry, error) {
 	q := &strings.Builder{}
 	args := []any{}
 	and := func(term string, arg ...any) {
@@ -123,8 +97,6 @@ func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([
 	}
 	q.WriteString("SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE 1")
 	switch {
-	case key != 0:
-		and(ofTask, int64((f.After+1)>>bucketBits), int64((f.Before-1)>>bucketBits), int64(key), int64(f.After), int64(f.Before))
 	case f.After != 0 && f.Before != 0:
 		and("e.seq > ? AND e.seq < ?", int64(f.After), int64(f.Before))
 	case f.After != 0:
@@ -150,11 +122,7 @@ func (l *Log) page(ctx context.Context, f *amp.Filter, key uint64, limit int) ([
 	if f.Newest {
 		q.WriteString(" DESC")
 	}
-	if !here {
-		q.WriteString(" LIMIT ?")
-		args = append(args, limit)
-	}
-	rows, err := l.reader.QueryContext(ctx, q.String(), args...)
+	rows, err := l.reader.ask(ctx, q.String(), args...)
 	if err != nil {
 		return nil, err
 	}

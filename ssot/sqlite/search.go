@@ -79,7 +79,7 @@ type search struct {
 func (l *Log) find(ctx context.Context, f *amp.Filter, count bool) (_ ssot.Found, err error) {
 	s := &search{log: l, f: f, limit: ssot.Limit(f), count: count}
 	if f.ID != "" {
-		found, err := l.page(ctx, &amp.Filter{ID: f.ID}, 0, 1)
+		found, err := l.page(ctx, &amp.Filter{ID: f.ID}, 1)
 		if err != nil || len(found) == 0 || !ssot.Match(f, &found[0]) {
 			return s.out, err
 		}

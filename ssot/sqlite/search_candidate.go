@@ -105,5 +105,5 @@ func (l *Log) these(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entr
 	if newest {
 		q += " DESC"
 	}
-	return entries(l.reader.QueryContext(ctx, q, list(seqs)))
+	return entries(l.reader.ask(ctx, q, list(seqs)))
 }

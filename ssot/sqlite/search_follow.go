@@ -98,7 +98,7 @@ func (x *index) follow(ctx context.Context) (err error) {
 		}
 		var batch []amp.Entry
 		for more := true; more && len(batch) < indexBatch; {
-			page, err := x.log.page(ctx, &amp.Filter{After: seq + uint64(len(batch))}, 0, indexPage)
+			page, err := x.log.page(ctx, &amp.Filter{After: seq + uint64(len(batch))}, indexPage)
 			if err != nil {
 				return fmt.Errorf("read the journal: %v", err) // what is wrong with it is not the index's to mend
 			}

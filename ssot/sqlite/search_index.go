@@ -224,8 +224,8 @@ func (x *index) db() *sql.DB {
 		if err != nil {
 			return nil
 		}
-		db.SetMaxOpenConns(readers)
-		db.SetMaxIdleConns(readers)
+		db.SetMaxOpenConns(mostReaders)
+		db.SetMaxIdleConns(mostReaders)
 		x.reader = db
 	}
 	return x.reader

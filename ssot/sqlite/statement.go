@@ -16,6 +16,7 @@ type statements struct {
 	entriesAfter, tail             *sql.Stmt
 	insertKey, keyByTask           *sql.Stmt
 	insertIDs, insertOfTasks       inserts
+	insertSpans                    inserts
 	seqByID, topID                 *sql.Stmt
 	updateIndexed, indexed         *sql.Stmt
 	upsertTask, taskByID, eachTask *sql.Stmt
@@ -27,8 +28,9 @@ type statements struct {
 // What was written ahead, before the program ended, is left as it is. An id that stands there for another entry is an error: its entry would not be
 // found.
 const (
-	unlessThere = " ON CONFLICT DO NOTHING"
-	unlessOther = " ON CONFLICT (id) DO UPDATE SET seq = iif(seq = excluded.seq, seq, NULL)"
+	unlessThere  = " ON CONFLICT DO NOTHING"
+	unlessMarked = " ON CONFLICT DO UPDATE SET buckets = buckets | excluded.buckets WHERE buckets <> buckets | excluded.buckets"
+	unlessOther  = " ON CONFLICT (id) DO UPDATE SET seq = iif(seq = excluded.seq, seq, NULL)"
 )
 
 // selectUsage reads the usage of the agents, "{}" before a turn has ended.
@@ -56,6 +58,8 @@ func (s *statements) all() []statement {
 		{&s.seqByID, "SELECT seq FROM entry_id WHERE id = ?"},
 		{&s.insertOfTasks.one, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + unlessThere},
 		{&s.insertOfTasks.many, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1) + unlessThere},
+		{&s.insertSpans.one, "INSERT INTO task_span (span, task, buckets) VALUES (?, ?, ?)" + unlessMarked},
+		{&s.insertSpans.many, "INSERT INTO task_span (span, task, buckets) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1) + unlessMarked},
 		{&s.updateIndexed, "UPDATE indexed SET seq = ?"},
 		{&s.indexed, "SELECT seq FROM indexed"},
 		{&s.upsertTask, `INSERT INTO task (key, task_id, status, title, last_seq, state) VALUES (?, ?, ?, ?, ?, ?)

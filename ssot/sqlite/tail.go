@@ -39,9 +39,14 @@ type tail struct {
 	// tables stand at them, nobody misses or minds them there.
 	spread       int
 	byID, byTask []tailRow
+	// marked are the tasks of one bucket that the table of spans has.
+	marked map[uint64]struct{}
+	bucket uint64
 }
 
-func newTail() tail { return tail{ids: map[string]uint64{}, tops: map[string]string{}} }
+func newTail() tail {
+	return tail{ids: map[string]uint64{}, tops: map[string]string{}, marked: map[uint64]struct{}{}}
+}
 
 func (t *tail) add(r tailRow) {
 	t.rows = append(t.rows, r)
@@ -97,14 +102,37 @@ func (t *tail) put(s *statements, byID, byTask []tailRow) error {
 	if err != nil {
 		return err
 	}
-	return s.insertOfTasks.each(byTask, func(args []any, r tailRow) []any {
+	err = s.insertOfTasks.each(byTask, func(args []any, r tailRow) []any {
 		return append(args, int64(r.seq>>bucketBits), int64(r.task), int64(r.seq))
 	})
+	if err != nil {
+		return err
+	}
+	return s.insertSpans.each(t.unmarked(byTask), func(args []any, r tailRow) []any {
+		bucket := r.seq >> bucketBits
+		return append(args, int64(bucket>>spanBits), int64(r.task), int64(1)<<(bucket&(1<<spanBits-1)))
+	})
+}
+
+// unmarked are rows of tasks that the table of spans may not have in the bucket of the row, and marks them.
+func (t *tail) unmarked(byTask []tailRow) (rows []tailRow) {
+	for _, r := range byTask {
+		if b := r.seq >> bucketBits; b != t.bucket {
+			t.bucket = b
+			clear(t.marked)
+		}
+		if _, ok := t.marked[r.task]; !ok {
+			t.marked[r.task] = struct{}{}
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }
 
 // read takes the entries behind seq from the journal.
 func (t *tail) read(s *statements, seq int64) (err error) {
 	t.cut(0)
+	clear(t.marked) // a transaction that failed may have marked some
 	rows, err := s.tail.QueryContext(context.Background(), seq)
 	if err != nil {
 		return err

@@ -326,8 +326,9 @@ func (v *verifier) indexes(ctx context.Context) error {
 	if !v.found(ctx, v.log.reader) {
 		v.damage(v.head.Seq, notFound)
 	}
+	spans, marked := map[int64]uint64{}, true
 	for bucket := range v.folded>>bucketBits + 1 {
-		rows, err := v.log.reader.QueryContext(ctx, "SELECT task, seq FROM entry_task WHERE bucket = ?", int64(bucket))
+		rows, err := v.log.reader.ask(ctx, "SELECT task, seq FROM entry_task WHERE bucket = ?", int64(bucket))
 		if err != nil {
 			return err
 		}
@@ -341,10 +342,19 @@ func (v *verifier) indexes(ctx context.Context) error {
 			lastTask, lastSeq = task, seq
 			if uint64(seq) <= v.folded {
 				byTask += v.sum("", int64(bucket), task, seq)
+				spans[task] |= 1 << (bucket & (1<<spanBits - 1))
 			}
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
+		}
+		if bucket == v.folded>>bucketBits || (bucket+1)&(1<<spanBits-1) == 0 {
+			same, err := v.span(ctx, bucket>>spanBits, spans)
+			if err != nil {
+				return err
+			}
+			marked = marked && same
+			clear(spans)
 		}
 	}
 	for id, want := range v.keys {
@@ -363,10 +373,40 @@ func (v *verifier) indexes(ctx context.Context) error {
 	if byID != v.byID {
 		v.damage(0, "the table of ids does not agree with the entries")
 	}
+	if !marked {
+		v.damage(0, "the table of spans does not agree with the table of tasks")
+	}
 	if byTask != v.byTask {
 		v.damage(0, "the table of tasks does not agree with the entries")
 	}
 	return nil
+}
+
+// span reports whether the table of spans says of one what it has to: every bucket in which the table of tasks has entries of a task, and
+// no other one. In the last bucket, and behind it, may be tasks whose entries came later.
+func (v *verifier) span(ctx context.Context, span uint64, want map[int64]uint64) (same bool, err error) {
+	rows, err := v.log.reader.ask(ctx, "SELECT task, buckets FROM task_span WHERE span = ?", int64(span))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	later := ^uint64(0)
+	if last := v.folded >> bucketBits; last>>spanBits == span {
+		later <<= last & (1<<spanBits - 1)
+	} else {
+		later = 0
+	}
+	same = true
+	for lastTask := int64(-1); rows.Next(); {
+		var task, buckets int64
+		if err := rows.Scan(&task, &buckets); err != nil {
+			return false, err
+		}
+		same = same && task > lastTask && (uint64(buckets)^want[task])&^later == 0 && want[task]&^uint64(buckets) == 0
+		lastTask = task
+		delete(want, task)
+	}
+	return same && len(want) == 0, rows.Err()
 }
 
 // keyset runs a query page by page until one is short.

@@ -62,7 +62,7 @@ func dump(t *testing.T, log *Log) string {
 		}
 	}
 	var out strings.Builder
-	for _, table := range []string{"task", "board", "usage", "open_ack", "entry_id", "entry_task", "indexed"} {
+	for _, table := range []string{"task", "board", "usage", "open_ack", "entry_id", "entry_task", "task_span", "indexed"} {
 		rows, err := log.reader.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
 		if err != nil {
 			t.Fatal(err)

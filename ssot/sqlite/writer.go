@@ -20,6 +20,7 @@ type writer struct {
 	conn *sql.Conn
 	stmt statements
 	*tables
+	recent recent
 	// full is with how many entries in the tail the tables are written.
 	full int
 	// failed is why nothing is acknowledged any more.
@@ -64,6 +65,7 @@ func startWriter(ctx context.Context, f *file, full int) (_ *writer, err error) 
 	if err := w.open(head); err != nil {
 		return nil, err
 	}
+	w.recent.add(w.tail.rows)
 	go w.run()
 	return w, nil
 }
