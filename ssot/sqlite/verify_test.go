@@ -148,6 +148,8 @@ func TestVerify_tampered(t *testing.T) {
 		"swapped_bodies": {`UPDATE entry SET body = (SELECT o.body FROM entry o WHERE o.seq = 211 - entry.seq) WHERE seq IN (105, 106)`, 105},
 		"inserted":       {"INSERT INTO entry VALUES (0, 0, 0, 'zero', 'bus', 'system', '', zeroblob(32), x'')", 0},
 		"task_key":       {"UPDATE task_key SET task_id = 'T-2026-999' WHERE key = 3", 3},
+		"span_gone":      {"DELETE FROM task_span WHERE task = 2", 0},
+		"span_bit":       {"UPDATE task_span SET buckets = 2 WHERE task = 2", 0},
 		"cut_end":        {"DELETE FROM entry WHERE seq > 2500", 2501},
 	} {
 		t.Run(name, func(t *testing.T) {
