@@ -41,6 +41,19 @@ func (e *NewerError) Error() string {
 		e.Know)
 }
 
+// OlderError says that the journal cannot be read as it is: its tables are those of an older version. Whoever opens it for writing brings them
+// up to date.
+type OlderError struct {
+	Path string
+	// Have is the schema version of the store, Know the one that this program reads.
+	Have, Know int64
+}
+
+// Error names both versions.
+func (e *OlderError) Error() string {
+	return fmt.Sprintf("journal %s has schema version %d, this program reads %d: it was written by an older version", e.Path, e.Have, e.Know)
+}
+
 // maxProblems is how many problems a report lists of each kind.
 const maxProblems = 50
 

@@ -125,7 +125,9 @@ func (c *config) newBus(ctx context.Context, home, configDir string, log ssot.Lo
 	h.bus = bus.New(bus.Config{
 		Append:  func(ctx context.Context, records []amp.Record) error { return h.coord.NoteBus(ctx, records) },
 		Members: members, Open: c.Bus.Authentication == "none", Beat: time.Duration(c.Bus.Heartbeat), Logger: logger,
-		Ended:   func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error) { return h.coord.Ended(ctx, spaces) },
+		Ended: func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error) {
+			return h.coord.Ended(ctx, spaces)
+		},
 		Parcels: filepath.Join(home, "parcels"), MaxParcel: c.Bus.MaxBundle,
 	}, state)
 	l, hosts, err := c.Bus.listener().open(ctx, configDir)

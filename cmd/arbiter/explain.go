@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -181,6 +182,14 @@ func explainStore(err error, e *explanation) bool {
 		e.Means, e.Next = "This program would not understand it.", "Install the newer version of Arbiter again."
 		return true
 	}
+	if x, ok := errors.AsType[*ssot.OlderError](err); ok {
+		e.Means = "Nothing was changed. Whoever opens it for writing brings its tables up to date; its entries stay as they are."
+		e.Next = "Start its coordinator once: arbiter up. Of a copy: arbiter --home " + filepath.Dir(x.Path) + " journal rebuild"
+		if isDatabase(x.Path) {
+			e.Next = "Start a coordinator on it once, as its owner: arbiter up --store " + x.Path
+		}
+		return true
+	}
 	if _, ok := errors.AsType[*sqlite.NetworkError](err); ok {
 		e.Means, e.Next = "Nothing was written there.", "Name a folder on a local disk with --home or ARBITER_HOME."
 		return true
@@ -204,6 +213,11 @@ func explainDatabase(err error, e *explanation) bool {
 	if x, ok := errors.AsType[*postgres.RightsError](err); ok {
 		e.Means = "Nothing was changed. The owner of the schema makes its tables, a writer needs rights on them, a reader may only read."
 		e.Next = "Open it once as its owner, who then gives " + x.User + " its rights: arbiter journal grant " + x.User
+		return true
+	}
+	if _, ok := errors.AsType[*postgres.PoolerError](err); ok {
+		e.Means = "A coordinator needs connections of its own; whether what was sent is stored is not known, and sent again it is stored once."
+		e.Next = "Let store.url name the server itself, or a pooler of sessions (pool_mode = session)."
 		return true
 	}
 	switch {

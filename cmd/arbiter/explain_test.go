@@ -11,6 +11,7 @@ import (
 	"arbiter/amp"
 	"arbiter/server"
 	"arbiter/ssot"
+	"arbiter/ssot/postgres"
 	"arbiter/ssot/sqlite"
 )
 
@@ -33,6 +34,9 @@ func TestExplain(t *testing.T) {
 		"held":        {&sqlite.HeldError{Dir: "/d", PID: 7}, exitFailed},
 		"damaged":     {&sqlite.DamagedError{Path: "/d/journal.db", Seq: 4, Why: "x"}, exitFailed},
 		"newer":       {&sqlite.NewerError{Path: "/d", Have: 9, Know: 1}, exitFailed},
+		"older":       {&ssot.OlderError{Path: "/d/journal.db", Have: 1, Know: 9}, exitFailed},
+		"older there": {&ssot.OlderError{Path: "postgres://h/d?search_path=arbiter", Have: 1, Know: 9}, exitFailed},
+		"pooler":      {&postgres.PoolerError{Store: "postgres://h/d?search_path=arbiter"}, exitFailed},
 		"network":     {&sqlite.NetworkError{Dir: "/d", FS: "nfs"}, exitFailed},
 		"stale":       {&staleError{errors.New("x")}, exitFailed},
 		"full":        {ssot.ErrFull, exitFailed},

@@ -31,6 +31,14 @@ func (e *RightsError) Error() string {
 	return fmt.Sprintf("the role %s of the database %s may not do that: %s", e.User, e.Store, e.Why)
 }
 
+// PoolerError says that a pooler stands before the database that gives each transaction another connection.
+type PoolerError struct{ Store string }
+
+// Error names the database.
+func (e *PoolerError) Error() string {
+	return "what answers at " + e.Store + " is a pooler of transactions, which mixes the connections of its clients"
+}
+
 // The states of an SQL error that have a meaning here.
 const (
 	uniqueViolation      = "23505"
@@ -39,6 +47,8 @@ const (
 	deadlock             = "40P01"
 	noRights             = "42501"
 	noTable              = "42P01"
+	statementTwice       = "42P05" // a prepared one, as is the next
+	noStatement          = "26000"
 	noSchema             = "3F000"
 	diskFull             = "53100"
 	outOfMemory          = "53200"
@@ -122,6 +132,8 @@ func (p *place) fault(err error) error {
 		return fmt.Errorf("%w: %s: %s", ssot.ErrBusy, p.name, why)
 	case noRights:
 		return &RightsError{Store: p.name, User: p.cfg.User, Why: why}
+	case statementTwice, noStatement: // each connection prepares its own, once
+		return &PoolerError{Store: p.name}
 	case noTable, noSchema:
 		return fmt.Errorf("there is no journal in %s: %s", p.name, why)
 	case dataCorrupted, indexCorrupted:

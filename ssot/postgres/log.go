@@ -76,7 +76,7 @@ func OpenReadOnly(ctx context.Context, opts Options) (*Log, error) {
 	case have == 0:
 		err = &NotThereError{Store: l.name}
 	case have < know:
-		err = fmt.Errorf("journal %s has schema version %d, this program reads %d: open it once for writing", l.name, have, know)
+		err = &ssot.OlderError{Path: l.name, Have: have, Know: know}
 	}
 	if err != nil {
 		l.release()

@@ -175,6 +175,45 @@ func TestOpen_secrets(t *testing.T) {
 	}
 }
 
+// TestPooler: a connection begins with what every pooler knows, and has its settings all the same; a pooler of transactions, in which the
+// prepared statements of one client meet those of another, is told from a fault of the database.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	url := s.URL(s.Schema())
+	p, err := locate(Options{URL: url + "&lock_timeout=7000", Version: "1.2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.cfg.RuntimeParams) > 0 {
+		t.Errorf("the connection begins with %v, want nothing", p.cfg.RuntimeParams)
+	}
+	c, err := pgx.ConnectConfig(t.Context(), p.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for name, want := range map[string]string{
+		"search_path": p.schema, "application_name": "arbiter 1.2", "lock_timeout": "7s", "idle_in_transaction_session_timeout": "5s",
+	} {
+		var got string
+		if err := c.QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", name, got, err, want)
+		}
+	}
+	run(t, c, "PREPARE one AS SELECT 1")
+	for _, again := range []string{"PREPARE one AS SELECT 2", "EXECUTE none"} {
+		_, err := c.Exec(t.Context(), again)
+		if _, is := errors.AsType[*PoolerError](p.fault(err)); !is {
+			t.Errorf("%s: %v, want a PoolerError", again, p.fault(err))
+		}
+	}
+}
+
 // TestRights holds each role to the least that it needs.
 func TestRights(t *testing.T) {
 	t.Parallel()

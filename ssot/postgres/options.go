@@ -1,15 +1,20 @@
 package postgres
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Options are where a journal is, and how it is opened.
@@ -72,19 +77,37 @@ func locate(opts Options) (*place, error) {
 	if !schemaName.MatchString(p.schema) {
 		return nil, fmt.Errorf("the schema of a journal is named with small letters, digits and _, not %q", p.schema)
 	}
-	set := func(name, value string) {
-		if _, given := cfg.RuntimeParams[name]; !given {
-			cfg.RuntimeParams[name] = value
-		}
+	own := map[string]string{"search_path": p.schema}
+	for name, value := range map[string]string{
+		"application_name":                    strings.TrimSpace("arbiter " + opts.Version),
+		"idle_in_transaction_session_timeout": milliseconds(idleTimeout),
+		"lock_timeout":                        milliseconds(lockTimeout),
+	} {
+		own[name] = cmp.Or(cfg.RuntimeParams[name], value)
 	}
-	cfg.RuntimeParams["search_path"] = p.schema
-	set("application_name", strings.TrimSpace("arbiter "+opts.Version))
-	set("idle_in_transaction_session_timeout", milliseconds(idleTimeout))
-	set("lock_timeout", milliseconds(lockTimeout))
+	cfg.AfterConnect = settings(own)
+	for name := range own {
+		delete(cfg.RuntimeParams, name)
+	}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = 10 * time.Second
 	}
 	return p, nil
+}
+
+// settings makes the settings of a connection. They are no part of its beginning, where a pooler refuses what it does not know.
+func settings(all map[string]string) func(context.Context, *pgconn.PgConn) error {
+	var calls []string
+	var args [][]byte
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		args = append(args, []byte(name), []byte(all[name]))
+		calls = append(calls, fmt.Sprintf("set_config($%d, $%d, false)", len(args)-1, len(args)))
+	}
+	text := "SELECT " + strings.Join(calls, ", ")
+	return func(ctx context.Context, c *pgconn.PgConn) error {
+		_, err := c.ExecParams(ctx, text, args, nil, nil, nil).Close()
+		return err
+	}
 }
 
 func hostText(host string, port uint16) string {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,8 +69,8 @@ func TestCorpus(t *testing.T) {
 				t.Fatalf("schema %d has no journal in the corpus, or one that cannot be read; ARBITER_STORE_CORPUS=1 writes it: %v", version, err)
 			}
 			if read, err := OpenReadOnly(t.Context(), dir); version < know {
-				if err == nil || !strings.Contains(err.Error(), "open it once for writing") {
-					t.Errorf("opened for reading: %v", err)
+				if older, is := errors.AsType[*ssot.OlderError](err); !is || older.Have != version || older.Know != know {
+					t.Errorf("opened for reading: %v, want an error that names the versions %d and %d", err, version, know)
 				}
 			} else if err = errors.Join(err, read.Close()); err != nil {
 				t.Error(err)

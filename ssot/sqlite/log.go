@@ -128,8 +128,7 @@ func OpenReadOnly(ctx context.Context, dir string) (_ *Log, err error) {
 		return nil, errors.Join(err, l.release())
 	}
 	if have < know {
-		err := fmt.Errorf("journal %s has schema version %d, this program reads %d: open it once for writing", l.path, have, know)
-		return nil, errors.Join(err, l.release())
+		return nil, errors.Join(&ssot.OlderError{Path: l.path, Have: have, Know: know}, l.release())
 	}
 	return l, nil
 }
