@@ -126,7 +126,7 @@ func (wt *worktree) left(ctx context.Context, w amp.Workspace, rec *turnRecord, 
 	}
 	tree, err := wt.tree(ctx)
 	if err != nil {
-		return "", err
+		return "", unpackable(err)
 	}
 	return wt.leave(ctx, w, rec, tree, tip, "executor", "Left uncommitted by "+string(w.TaskID))
 }

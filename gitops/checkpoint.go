@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -104,7 +105,8 @@ func (wt *worktree) pinFiles(ctx context.Context, task amp.TaskID, head, why str
 }
 
 // rescue pins everything of a task that is not at commit: the branch's tip, a HEAD elsewhere, and changed files. It returns the
-// recovery refs.
+// recovery refs. Files that git does not take in are kept as they are: their folder is moved aside, returned in the place of a ref, and
+// the worktree is gone then.
 func (wt *worktree) rescue(ctx context.Context, task amp.TaskID, s state, tip, commit, why string) ([]string, error) {
 	var pinned []string
 	keep := func(c string) error {
@@ -134,6 +136,12 @@ func (wt *worktree) rescue(ctx context.Context, task amp.TaskID, s state, tip, c
 		head = commit
 	}
 	ref, err := wt.pinFiles(ctx, task, head, why)
+	if _, is := errors.AsType[*unfitError](err); is {
+		wt.g.log.Warn("a worktree is moved aside", "task", task, "dir", wt.dir, "err", err)
+		if err = wt.forget(); err == nil {
+			ref, err = wt.aside()
+		}
+	}
 	if ref != "" {
 		pinned = append(pinned, ref)
 	}

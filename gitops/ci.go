@@ -179,5 +179,6 @@ func (g *Git) afterCI(ctx context.Context, r *repo, wt *worktree, w amp.Workspac
 		})
 		return g.save(rec) // a rollback puts back what moved; the next turn's preparation mends the worktree
 	}
-	return wt.reset(ctx, w.Branch, want(w))
+	wt.unblock()
+	return wt.fill(ctx, w.Branch, want(w))
 }

@@ -102,9 +102,10 @@ func (r *repo) packReview(ctx context.Context, w amp.Workspace, rec *turnRecord,
 	if err := wt.believed(rec); err != nil {
 		return p, err
 	}
+	wt.unblock()
 	tree, err := wt.tree(ctx)
 	if err != nil {
-		return p, err
+		return p, unpackable(err)
 	}
 	changed, err := r.changes(ctx, rec.Tip, tree, false)
 	if err != nil || len(changed) == 0 {

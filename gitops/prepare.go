@@ -103,30 +103,20 @@ func (g *Git) ensure(ctx context.Context, wt *worktree, w amp.Workspace) error {
 	if err != nil {
 		return err
 	}
-	if !wt.there() {
-		if err := g.firstUse(ctx, r, w, tip); err != nil {
+	if wt.there() {
+		clean, err := g.salvage(ctx, wt, w, tip, "left by an earlier turn")
+		if err != nil || clean {
 			return err
 		}
-		if tip != "" && tip != at {
-			if err := g.moveBranch(ctx, r, w, tip, at); err != nil {
-				return err
-			}
-		}
-		if err := wt.add(ctx, w.Branch, at); err != nil {
-			return err
-		}
-		return wt.reset(ctx, w.Branch, at)
-	}
-	clean, err := g.salvage(ctx, wt, w, tip, "left by an earlier turn")
-	if err != nil || clean {
+	} else if err := g.firstUse(ctx, r, w, tip); err != nil {
 		return err
 	}
-	if tip != at {
+	if tip != at && (tip != "" || wt.there()) {
 		if err := g.moveBranch(ctx, r, w, tip, at); err != nil {
 			return err
 		}
 	}
-	return wt.reset(ctx, w.Branch, at)
+	return wt.fill(ctx, w.Branch, at)
 }
 
 // salvage pins what the worktree and the branch hold beyond the recorded commit, and reports whether there is nothing to mend.

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -129,7 +130,13 @@ func (l *closing) judge(ctx context.Context) error {
 	if escalate != "" {
 		l.c.Escalate = escalate
 	}
+	l.wt.unblock()
 	tree, err := l.wt.tree(ctx)
+	if bad, is := errors.AsType[*unfitError](err); is {
+		l.void("fixes", bad.Error())
+		l.c.Text = "the review's worktree cannot be measured, so the verdict is void and its folder was moved aside"
+		return l.keepAside()
+	}
 	if err != nil {
 		return err
 	}
@@ -248,5 +255,6 @@ func (l *closing) keepAside() error {
 	if err := l.wt.forget(); err != nil {
 		return err
 	}
-	return l.wt.aside()
+	_, err := l.wt.aside()
+	return err
 }

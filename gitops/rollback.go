@@ -105,7 +105,7 @@ func (g *Git) resetTo(ctx context.Context, r *repo, wt *worktree, w amp.Workspac
 	if !wt.there() {
 		return pinned, nil
 	}
-	return pinned, wt.reset(ctx, w.Branch, to)
+	return pinned, wt.fill(ctx, w.Branch, to)
 }
 
 // restoreProtected puts back the protected branches that turns of the task moved, the latest move first.

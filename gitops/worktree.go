@@ -79,7 +79,7 @@ func (wt *worktree) add(ctx context.Context, branch, commit string) error {
 	if err := wt.forget(); err != nil { // registered, but its folder is gone
 		return err
 	}
-	if err := wt.aside(); err != nil {
+	if _, err := wt.aside(); err != nil {
 		return err
 	}
 	wt.r.write.Lock()
@@ -161,77 +161,6 @@ func (r *repo) checkedOutAt(ctx context.Context, branch string) string {
 	return ""
 }
 
-// remove makes git forget the worktree and removes its folder. The repository is held only while git forgets: removing the files of
-// a large checkout takes seconds, in which other tasks go on.
-func (wt *worktree) remove() error {
-	if err := wt.forget(); err != nil {
-		return err
-	}
-	gone := wt.dir + ".gone"
-	if err := removeAll(gone); err != nil { // what a crash left of an earlier removal
-		return fmt.Errorf("remove worktree %s: %w", wt.dir, err)
-	}
-	if err := os.Rename(wt.dir, gone); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove worktree %s: %w", wt.dir, err)
-	}
-	if err := removeAll(gone); err != nil {
-		return fmt.Errorf("remove worktree %s: %w", wt.dir, err)
-	}
-	return nil
-}
-
-// forget removes git's folder of the worktree, whatever its state, as git itself does with one that it prunes.
-func (wt *worktree) forget() error {
-	if wt.admin == "" {
-		return nil
-	}
-	wt.r.write.Lock()
-	defer wt.r.write.Unlock()
-	if err := os.RemoveAll(wt.admin); err != nil {
-		return fmt.Errorf("forget worktree %s: %w", wt.dir, err)
-	}
-	wt.admin = ""
-	return wt.dropIndex()
-}
-
-// removeAll is os.RemoveAll for folders that a tool made read-only, such as a module cache.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if errors.Is(err, os.ErrPermission) {
-		makeWritable(dir)
-		err = os.RemoveAll(dir)
-	}
-	return err
-}
-
-// makeWritable lets the owner change all folders below dir.
-func makeWritable(dir string) {
-	_ = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o755) // before its entries are read
-		}
-		return nil
-	})
-}
-
-// aside moves a folder that is in the way but no worktree to a name of its own.
-func (wt *worktree) aside() error {
-	if err := os.Remove(wt.dir); err == nil || errors.Is(err, os.ErrNotExist) {
-		return nil // nothing there, or an empty folder
-	}
-	for n := 1; ; n++ {
-		to := fmt.Sprintf("%s.aside-%d", wt.dir, n)
-		if _, err := os.Lstat(to); err == nil {
-			continue
-		}
-		if err := os.Rename(wt.dir, to); err != nil {
-			return fmt.Errorf("move aside %s, which is no worktree: %w", wt.dir, err)
-		}
-		wt.g.log.Warn("folder moved aside, it was no worktree", "from", wt.dir, "to", to)
-		return nil
-	}
-}
-
 // reset makes the worktree hold exactly commit, on branch or detached when that is empty: HEAD, index and files, whatever state a
 // killed process left. Ignored files stay, since they are caches. The branch itself must be at commit already.
 func (wt *worktree) reset(ctx context.Context, branch, commit string) error {
@@ -261,9 +190,31 @@ func (wt *worktree) reset(ctx context.Context, branch, commit string) error {
 		_, err = wt.write(ctx, "clean", "-ffdq")
 	}
 	if err != nil {
-		return fmt.Errorf("clean worktree %s: %w", wt.dir, err)
+		return fmt.Errorf("%w %s: %w", errUnclean, wt.dir, err)
 	}
 	return wt.keepIndex(commit)
+}
+
+// errUnclean says that git cannot remove what a worktree must not hold.
+var errUnclean = errors.New("clean worktree")
+
+// fill makes the worktree hold exactly commit on a branch that is there, as reset does; the worktree is made when it is not there, and made
+// anew when git cannot clean it. What it held is pinned by then.
+func (wt *worktree) fill(ctx context.Context, branch, commit string) error {
+	if wt.there() {
+		err := wt.reset(ctx, branch, commit)
+		if !errors.Is(err, errUnclean) {
+			return err
+		}
+		wt.g.log.Warn("a worktree is made anew", "dir", wt.dir, "err", err)
+		if err := wt.remove(); err != nil {
+			return err
+		}
+	}
+	if err := wt.add(ctx, branch, commit); err != nil {
+		return err
+	}
+	return wt.reset(ctx, branch, commit)
 }
 
 // repairLink writes the worktree's .git file and git's commondir file anew when they are not as git made them. It comes before any git
@@ -323,6 +274,7 @@ type state struct {
 
 // look reads the worktree's state, without touching its index.
 func (wt *worktree) look(ctx context.Context) (state, error) {
+	wt.unblock()
 	if err := wt.followHead(ctx); err != nil {
 		return state{}, err
 	}
@@ -363,7 +315,8 @@ func field(line string, n int) string {
 	return parts[len(parts)-1]
 }
 
-// tree writes what the worktree holds, untracked files too, as a tree object, without touching its index.
+// tree writes what the worktree holds, untracked files too, as a tree object, without touching its index. What git does not take in is an
+// [*unfitError].
 func (wt *worktree) tree(ctx context.Context) (string, error) {
 	if err := wt.followHead(ctx); err != nil {
 		return "", err
@@ -379,7 +332,7 @@ func (wt *worktree) tree(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("copy the index of worktree %s: %w", wt.dir, err)
 	}
 	if _, err := wt.g.run(ctx, c, "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."); err != nil {
-		return "", fmt.Errorf("add the files of worktree %s: %w", wt.dir, err)
+		return "", fmt.Errorf("add the files of worktree %s: %w", wt.dir, unfit(err))
 	}
 	out, err := wt.g.run(ctx, c, "write-tree")
 	if err != nil {

@@ -1,0 +1,57 @@
+package gitops
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"arbiter/amp"
+)
+
+// unfitError says that a worktree holds what git cannot take into a commit, whatever is tried: a repository without a commit, a pipe in
+// the place of a file, a name or an encoding that git refuses. It is the agent's to mend, and nothing else waits for it.
+type unfitError struct{ why string }
+
+// Error is what git said.
+func (e *unfitError) Error() string { return "git cannot take in the files: " + e.why }
+
+// unfit is the error of a git add as an [*unfitError], when it is git that refuses.
+func unfit(err error) error {
+	if e, refused := errors.AsType[*exitError](err); refused {
+		return &unfitError{why: e.stderr}
+	}
+	return err
+}
+
+// unpackable is the error of a worktree that is to become a parcel.
+func unpackable(err error) error {
+	if bad, is := errors.AsType[*unfitError](err); is {
+		return &amp.ParcelError{Why: bad.Error()}
+	}
+	return err
+}
+
+// leadingFiles are the files of a worktree that git reads before it looks at anything else. Their names are those in lower case.
+var leadingFiles = map[string]bool{".gitattributes": true, ".gitignore": true, ".gitmodules": true}
+
+// maxLeading is how large a file that git reads whole may be.
+const maxLeading = 16 << 20
+
+// unblock gives those of git's own files in the worktree another name that no git could read to the end: a pipe, on which it would wait
+// for ever, a device, or one that is too large for memory.
+func (wt *worktree) unblock() {
+	_ = filepath.WalkDir(wt.dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !leadingFiles[strings.ToLower(d.Name())] {
+			return nil // what cannot be read git cannot read either
+		}
+		if info, err := os.Stat(name); err != nil || info.Mode().IsRegular() && info.Size() <= maxLeading {
+			return nil
+		}
+		to := name + ".unreadable"
+		err = os.Rename(name, to)
+		wt.g.log.Warn("a file that git cannot read is put aside", "from", name, "to", to, "err", err)
+		return nil
+	})
+}
