@@ -200,7 +200,7 @@ func TestPass_missing(t *testing.T) {
 
 	p.sh(p.repo, nil, "git", "remote", "set-url", "origin", p.bare+".other")
 	moved, _ := p.turn(next, "turn-2b", map[string]string{"a.txt": "moved\n"})
-	fails("led elsewhere", "start the coordinator again", p.g.Pass(t.Context(), moved, 1))
+	fails("led elsewhere", "leads elsewhere", p.g.Pass(t.Context(), moved, 1))
 
 	p.sh(p.repo, nil, "git", "remote", "remove", "origin")
 	last, _ := p.turn(moved, "turn-3", map[string]string{"a.txt": "3\n"})
@@ -218,11 +218,9 @@ func TestPass_secret(t *testing.T) {
 		t.Errorf("Pass: %v, want an error without the password", err)
 	}
 	p.sh(p.repo, nil, "git", "remote", "set-url", "origin", "ext::sh -c touch% "+filepath.Join(t.TempDir(), "ran"))
-	g, err := New(Options{Home: p.g.home, Remote: "origin"}) // a later start
-	if err != nil {
+	if err := os.Remove(mustOpen(t, p.g, p.repo).pinFile()); err != nil {
 		t.Fatal(err)
 	}
-	p.g = g
 	if err := p.g.Pass(t.Context(), w, 1); err == nil || !strings.Contains(err.Error(), "not allowed") {
 		t.Errorf("Pass: %v, want a transport that is not allowed", err)
 	}

@@ -45,46 +45,6 @@ func networkEnv(env []string) []string {
 // netTimeout bounds one exchange with a remote.
 const netTimeout = 5 * time.Minute
 
-// errLedElsewhere says that a remote is somewhere else than it was.
-var errLedElsewhere = errors.New("it leads elsewhere than when this coordinator first used it; if that was you, start the coordinator again")
-
-// errNoRemote says that a repository has no remote of the name.
-var errNoRemote = errors.New("there is no such remote")
-
-// address is where a remote of the repository is: name itself when it is an address, else what the repository's configuration says. An
-// agent that is not confined can write there, so an address that changes while this process runs is not followed.
-func (r *repo) address(ctx context.Context, name string, push bool) (string, error) {
-	url := name
-	if !strings.ContainsAny(name, ":/") {
-		args := []string{"remote", "get-url"}
-		if push {
-			args = append(args, "--push")
-		}
-		out, err := r.git(ctx, append(args, "--", name)...)
-		if exited(err, 2) || exited(err, 128) {
-			return "", fmt.Errorf("%w: %s has none that is called %s", errNoRemote, r.root, name)
-		}
-		if err != nil {
-			return "", err
-		}
-		url, _, _ = strings.Cut(strings.TrimSpace(out), "\n")
-	}
-	if !strings.Contains(url, ":") && !filepath.IsAbs(url) {
-		url = filepath.Join(r.root, url)
-	}
-	key := fmt.Sprint(name, push)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if was := r.addresses[key]; was != "" && was != url {
-		return "", fmt.Errorf("remote %s of %s: %w", name, r.root, errLedElsewhere)
-	}
-	if r.addresses == nil {
-		r.addresses = map[string]string{}
-	}
-	r.addresses[key] = url
-	return url, nil
-}
-
 // push sets refs at a remote's address from here, one refspec each, from commits to refs.
 func (r *repo) push(ctx context.Context, url string, specs ...string) error {
 	return r.exchange(ctx, append([]string{

@@ -24,10 +24,11 @@ type repo struct {
 	// write is held while refs or the list of worktrees change.
 	write sync.Mutex
 
-	// mu guards store, which go-git does not protect itself, and addresses: where remotes led when they were first used.
-	mu        sync.Mutex
-	store     *gogit.Repository
-	addresses map[string]string
+	// mu guards store, which go-git does not protect itself.
+	mu    sync.Mutex
+	store *gogit.Repository
+	// pins is held while the note of where remotes lead is read and written.
+	pins sync.Mutex
 
 	initOnce sync.Once
 	// initBranch is the person's init.defaultBranch, read once.
