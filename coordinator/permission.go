@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ type asked struct {
 func (c *Coordinator) permit(ctx context.Context, l *liveTurn, p amp.Permission) providers.Decision {
 	defer l.waits.begin()()
 	answer := make(chan providers.Decision, 1)
-	real := resolved(p, l.Dir)
+	real := providers.Resolved(p, l.Dir)
 	request := request{
 		task: l.TaskID,
 		run: func(now time.Time) ([]amp.Record, error) {
@@ -169,40 +168,6 @@ func oversized(p *amp.Permission) bool {
 	long := func(s string) bool { return len(s) > maxRequest || !utf8.ValidString(s) }
 	return n > maxRequest || long(p.Command) || long(p.Request) || long(p.Reason) || long(p.Tool) || long(p.Dir) ||
 		slices.ContainsFunc(p.Paths, long)
-}
-
-// resolved is the request with its files where they really are: a link must not lead out of what a rule allows.
-func resolved(p amp.Permission, dir string) amp.Permission {
-	p.Paths = slices.Clone(p.Paths)
-	base := p.Dir
-	if base == "" {
-		base = dir
-	}
-	root, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		root = dir
-	}
-	for i, f := range p.Paths {
-		if !filepath.IsAbs(f) {
-			f = filepath.Join(base, f)
-		}
-		rest := ""
-		for at := filepath.Clean(f); ; at = filepath.Dir(at) {
-			if found, err := filepath.EvalSymlinks(at); err == nil {
-				f = filepath.Join(found, rest)
-				break
-			}
-			rest = filepath.Join(filepath.Base(at), rest)
-			if at == filepath.Dir(at) {
-				break
-			}
-		}
-		if rel, err := filepath.Rel(root, f); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			f = filepath.Join(dir, rel)
-		}
-		p.Paths[i] = f
-	}
-	return p
 }
 
 // clipped is the beginning of a text on one line.

@@ -1,6 +1,12 @@
 package providers
 
-import "arbiter/amp"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"arbiter/amp"
+)
 
 // Prompt is a text for a model.
 type Prompt struct {
@@ -33,4 +39,38 @@ type Decision struct {
 	Allow bool
 	// Reason is what the agent is told when it is denied.
 	Reason string
+}
+
+// Resolved is a request of a turn in dir with its files where they really are on this machine: a link must not lead out of what a rule allows.
+func Resolved(p Permission, dir string) Permission {
+	p.Paths = slices.Clone(p.Paths)
+	base := p.Dir
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(dir, base)
+	}
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		root = dir
+	}
+	for i, f := range p.Paths {
+		if !filepath.IsAbs(f) {
+			f = filepath.Join(base, f)
+		}
+		rest := ""
+		for at := filepath.Clean(f); ; at = filepath.Dir(at) {
+			if found, err := filepath.EvalSymlinks(at); err == nil {
+				f = filepath.Join(found, rest)
+				break
+			}
+			rest = filepath.Join(filepath.Base(at), rest)
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+		if rel, err := filepath.Rel(root, f); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			f = filepath.Join(dir, rel)
+		}
+		p.Paths[i] = f
+	}
+	return p
 }

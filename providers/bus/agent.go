@@ -82,6 +82,7 @@ type run struct {
 
 	*delegation
 	errand *errand
+	asking *asking
 	out    providers.Outcome
 	usage  providers.Usage
 	acked  *amp.Ack
@@ -109,14 +110,15 @@ func (r *run) play(ctx context.Context) *providers.TurnError {
 	var failed *providers.TurnError
 	closing := r.bus.serve(r, m.MessageID)
 	defer func() { closing(failed) }()
-	deadline := time.NewTimer(r.limits.Total)
-	defer deadline.Stop()
+	began := time.Now()
 	if r.delegation, err = r.bus.delegate(ctx, m, r.turn.Role); err != nil {
 		failed = r.stopped(ctx, err)
 		return failed
 	}
 	defer r.session.Close()
-	failed = r.listen(ctx, deadline.C)
+	r.asking = newAsking(ctx)
+	failed = r.listen(ctx, began)
+	r.asking.end()
 	if failed != nil && !r.withdraw(failed.Text) && unwanted(ctx, failed) {
 		r.recall(failed.Text)
 	}
@@ -133,8 +135,10 @@ func (r *run) stopped(ctx context.Context, err error) *providers.TurnError {
 	return failed
 }
 
-// listen takes what comes back until there is an answer, or none will come.
-func (r *run) listen(ctx context.Context, deadline <-chan time.Time) *providers.TurnError {
+// listen takes what comes back until there is an answer, or none will come. Both clocks stand while a permission is asked for.
+func (r *run) listen(ctx context.Context, began time.Time) *providers.TurnError {
+	total := time.NewTimer(r.limits.Total - time.Since(began))
+	defer total.Stop()
 	silence := time.NewTimer(r.limits.Silence)
 	defer silence.Stop()
 	for {
@@ -153,9 +157,20 @@ func (r *run) listen(ctx context.Context, deadline <-chan time.Time) *providers.
 				failed.Retry = 30 * time.Second
 				return failed
 			}
+		case d := <-r.asking.decided:
+			r.decide(d)
+			silence.Reset(r.limits.Silence)
 		case <-silence.C:
+			if r.asking.open > 0 {
+				silence.Reset(r.limits.Silence)
+				continue
+			}
 			return failure(providers.FailSilent, "%s sent nothing for %s", r.holder(), r.limits.Silence)
-		case <-deadline:
+		case <-total.C:
+			if left := r.limits.Total - time.Since(began) + r.asking.waiting(); left > 0 || r.asking.open > 0 {
+				total.Reset(max(left, time.Second))
+				continue
+			}
 			return failure(providers.FailTotal, "%s had no answer after %s", r.holder(), r.limits.Total)
 		case <-ctx.Done():
 			return failure(providers.FailKilled, "the turn was stopped: %v", context.Cause(ctx))
@@ -218,6 +233,11 @@ func (r *run) status(m *Message) *providers.TurnError {
 	if e := escalationOf(m); e != nil {
 		r.accept()
 		r.emit(providers.Event{Type: providers.EventEscalation, Payload: e})
+		return nil
+	}
+	if id, p, asked := permissionOf(m); asked {
+		r.accept()
+		r.ask(m.Sender.AgentID, id, p)
 		return nil
 	}
 	ack, of := ackOf(m)

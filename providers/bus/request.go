@@ -168,6 +168,9 @@ func aboutTurn(turn *providers.Turn) jsontext.Value {
 	if turn.Work.BaseCommit != "" {
 		about["workspace"] = turn.Work
 	}
+	if turn.Ask != nil {
+		about["asks"] = true
+	}
 	if turn.Reply != nil {
 		about["reply"] = turn.Reply
 	}

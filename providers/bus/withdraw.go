@@ -43,12 +43,19 @@ func (r *run) recall(why string) {
 	if !understands {
 		return
 	}
-	sum := sha256.Sum256([]byte("withdraw\x00" + r.message.MessageID + "\x00" + r.turn.ID))
+	if err := r.say(to, "withdraw", map[string]any{"status": "withdrawn", "reason": why}); err != nil {
+		b.cfg.Logger.Warn("an agent was not told that its request is withdrawn", "agent", to, "err", err)
+	}
+}
+
+// say sends an agent a word about the request that it has. What names the word makes its id.
+func (r *run) say(to, what string, payload map[string]any) error {
+	sum := sha256.Sum256([]byte(what + "\x00" + r.message.MessageID + "\x00" + r.turn.ID))
 	now := time.Now()
 	m := &Message{
 		MessageID: fmt.Sprintf("msg_%d_%s", now.UnixMilli(), hex.EncodeToString(sum[:12])), Timestamp: amp.FormatTime(now),
 		Sender: r.message.Sender, Recipient: Identifier{AgentID: to, Framework: FrameworkOf(to)}, Type: StatusUpdate, Priority: Critical,
-		Payload: value(map[string]string{"status": "withdrawn", "reason": why}),
+		Payload: value(payload),
 		Routing: Routing{Timeout: "24h", RetryPolicy: RetryPolicy{MaxRetries: maxRetries, Backoff: Exponential}, DeliveryMode: Async},
 		Metadata: map[string]jsontext.Value{
 			"task_id": quote(string(r.turn.Task)), "original_message_id": quote(r.message.MessageID),
@@ -56,12 +63,10 @@ func (r *run) recall(why string) {
 		},
 	}
 	if _, err := m.Encode(); err != nil {
-		b.cfg.Logger.Error("an agent was not told that its request is withdrawn", "err", err)
-		return
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if _, err := b.accept(ctx, m, to); err != nil {
-		b.cfg.Logger.Warn("an agent was not told that its request is withdrawn", "agent", to, "err", err)
-	}
+	_, err := r.bus.accept(ctx, m, to)
+	return err
 }

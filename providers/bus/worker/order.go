@@ -28,6 +28,8 @@ type about struct {
 	Workspace *amp.Workspace `json:"workspace"`
 	Reply     *amp.Reply     `json:"reply"`
 	Refused   []string       `json:"refused"`
+	// Asks says that the coordinator takes requests for permissions.
+	Asks bool `json:"asks"`
 }
 
 // body is what the message carries.

@@ -28,6 +28,8 @@ type teller struct {
 	session  string
 	// silent is set until the ACK: the coordinator takes the first word of an agent for one.
 	silent bool
+	// pleas are the requests for permissions that are not decided, by their ids.
+	pleas  map[string]*plea
 	wake   chan struct{}
 	done   chan struct{}
 	closed bool
@@ -41,7 +43,7 @@ const (
 )
 
 func (w *Worker) newTeller(ctx context.Context, t *task, acks bool) *teller {
-	s := &teller{w: w, t: t, silent: acks, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &teller{w: w, t: t, silent: acks, pleas: map[string]*plea{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		s.run(ctx)
@@ -93,6 +95,7 @@ func (s *teller) run(ctx context.Context) {
 		case err == nil, refused(err):
 			if err != nil {
 				s.w.cfg.Logger.Warn("the coordinator refused a message", "task", s.t.Task, "type", m.Type, "err", err)
+				s.turnedAway(m.MessageID, err)
 			}
 			p.n = 0
 			s.mu.Lock()
@@ -145,20 +148,24 @@ func (s *teller) heard(e providers.Event) {
 	}
 }
 
-func (s *teller) push(m *bus.Message) {
-	if len(s.queue) < maxTold {
-		s.queue = append(s.queue, m)
-		s.signal()
+// push queues a message, and reports whether there was room. The lock is held.
+func (s *teller) push(m *bus.Message) bool {
+	if len(s.queue) >= maxTold {
+		return false
 	}
+	s.queue = append(s.queue, m)
+	s.signal()
+	return true
 }
 
-// ackAgain acknowledges the request for another turn of the coordinator.
-func (s *teller) ackAgain() {
+// again tells another turn of the coordinator what the one before was told: the ACK, and what is asked.
+func (s *teller) again() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ack != nil {
 		s.push(s.ackMessage())
 	}
+	s.pleadAgain()
 }
 
 func (s *teller) ackMessage() *bus.Message {

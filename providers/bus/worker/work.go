@@ -151,7 +151,7 @@ func (w *Worker) answer(ctx context.Context, t *task, o *order, before string) (
 			return nil, err
 		}
 	}
-	return w.play(ctx, t, member.Agent, &turn)
+	return w.play(ctx, t, member.Agent, &turn, o.about.Asks)
 }
 
 func (w *Worker) unprepared(ctx context.Context, what string, err error) (*Answer, error) {
@@ -210,7 +210,7 @@ func (w *Worker) persist(ctx context.Context, t *task, what string, f func() err
 }
 
 // play runs the agent in its worktree and packs what it made.
-func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn *providers.Turn) (*Answer, error) {
+func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn *providers.Turn, asks bool) (*Answer, error) {
 	s := w.newTeller(ctx, t, len(turn.Message) > 0)
 	w.mu.Lock()
 	err := errStopped
@@ -227,8 +227,11 @@ func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn 
 		defer log.Close()
 		turn.Log = log
 	}
-	turn.Ask = func(context.Context, providers.Permission) providers.Decision {
-		return providers.Decision{Reason: "nobody can be asked for permission on a worker"}
+	turn.Ask = func(ctx context.Context, p providers.Permission) providers.Decision {
+		if !asks {
+			return providers.Decision{Reason: "nobody can be asked for permission: the coordinator is older than this worker"}
+		}
+		return s.ask(ctx, turn.Dir, p)
 	}
 	out, err := agent.Run(ctx, *turn, s.heard)
 	whole := context.WithoutCancel(ctx)

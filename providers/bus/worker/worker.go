@@ -66,8 +66,8 @@ type Config struct {
 	Beat, Keep time.Duration
 	// Tidy is how often the coordinator is asked which tasks have ended (5 min), besides each time that an agent connects.
 	Tidy    time.Duration
-	Version    string
-	Logger     *slog.Logger
+	Version string
+	Logger  *slog.Logger
 }
 
 // AgentID is the id of an agent on the bus.
@@ -276,7 +276,7 @@ func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error
 			return err
 		}
 		if t.tell != nil && another {
-			t.tell.ackAgain()
+			t.tell.again()
 		}
 	}
 	w.cfg.Logger.Info("a request came again", "task", t.Task, "message", t.MessageID, "state", t.State)
@@ -293,7 +293,7 @@ func (w *Worker) again(ctx context.Context, t *task, o *order, raw []byte) error
 // control takes a word of the coordinator about a request.
 func (w *Worker) control(agent string, o *order) error {
 	var said struct{ Status string }
-	if o.message.Type != bus.StatusUpdate || decode(o.message.Payload, &said) != nil || said.Status != "withdrawn" {
+	if o.message.Type != bus.StatusUpdate || decode(o.message.Payload, &said) != nil {
 		return nil
 	}
 	var of string
@@ -306,8 +306,16 @@ func (w *Worker) control(agent string, o *order) error {
 	if t == nil || t.Turn != o.about.Turn || t.State == Told || t.State == Withdrawn {
 		return nil
 	}
-	w.cfg.Logger.Info("a request was withdrawn", "task", t.Task, "message", of)
-	return w.withdraw(t, "the coordinator withdrew the request")
+	switch said.Status {
+	case "withdrawn":
+		w.cfg.Logger.Info("a request was withdrawn", "task", t.Task, "message", of)
+		return w.withdraw(t, "the coordinator withdrew the request")
+	case "permission_decided":
+		if t.tell != nil {
+			t.tell.decided(o.message.Payload)
+		}
+	}
+	return nil
 }
 
 // withdraw ends a job that nobody wants any more. The lock is held.
