@@ -47,7 +47,7 @@ func (e *elsewhere) fetch(w amp.Workspace) int {
 	if !has {
 		at := w
 		at.Repo = e.here.repo
-		if err := e.here.g.Offer(e.t.Context(), at, have, &sent); err != nil {
+		if err := e.here.g.Offer(e.t.Context(), at, have, 0, &sent); err != nil {
 			e.t.Fatal(err)
 		}
 		file = filepath.Join(e.t.TempDir(), "offer.bundle")

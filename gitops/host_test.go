@@ -1,9 +1,11 @@
 package gitops
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,5 +132,91 @@ func TestHostReview_besideTheTask(t *testing.T) {
 	}
 	if got := e.sh(p.Dir, nil, "git", "status", "--porcelain"); got != "" {
 		t.Errorf("the task's worktree there:\n%s", got)
+	}
+}
+
+// What is offered is bounded before a byte is written; what the other side has does not count.
+func TestOffer_bounded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := b.space("T-2026-001")
+	var sent bytes.Buffer
+	err := b.g.Offer(t.Context(), w, nil, 10, &sent)
+	if large, ok := errors.AsType[*amp.ParcelError](err); !ok || !strings.Contains(large.Why, "10 bytes are allowed") || sent.Len() > 0 {
+		t.Errorf("Offer = %v after %d bytes", err, sent.Len())
+	}
+	if err := b.g.Offer(t.Context(), w, []string{w.BaseCommit}, 10, &bytes.Buffer{}); err != nil && !strings.Contains(err.Error(), "larger than was thought") {
+		t.Error(err) // a bundle of nothing has its header all the same
+	}
+	if err := b.g.Offer(t.Context(), w, nil, 1<<20, &sent); err != nil || sent.Len() == 0 {
+		t.Errorf("Offer = %v after %d bytes", err, sent.Len())
+	}
+	if _, err := (&ration{to: &sent, left: 2}).Write([]byte("abc")); err == nil {
+		t.Error("a ration has no end")
+	}
+}
+
+// A clone that is on the machine already makes the first bundle small, also when it is ahead of the commit that work starts from, or elsewhere.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for i := range 20 { // a history that is larger than one commit
+		b.write(b.repo, "big.txt", strings.Repeat(strconv.Itoa(i)+"\n", 50)+strings.Repeat("x", 100*i))
+		b.sh(b.repo, nil, "git", "add", "-A")
+		b.sh(b.repo, nil, "git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "more "+strconv.Itoa(i))
+	}
+	b.base = b.rev("main")
+	w := b.space("T-2026-001")
+	var whole bytes.Buffer
+	if err := b.g.Offer(t.Context(), w, nil, 0, &whole); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		at string // of the clone's main
+		// least and most are what the bundle may have.
+		least, most int
+	}{
+		"the same":  {"main", 0, 0},
+		"behind":    {"main~2", 1, whole.Len() / 2},
+		"elsewhere": {"", 1, whole.Len() / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			own := filepath.Join(t.TempDir(), "own")
+			b.sh(b.repo, nil, "git", "clone", "-q", "--no-local", b.repo, own)
+			if tc.at == "" {
+				b.sh(own, nil, "git", "reset", "-q", "--hard", "main~3")
+				b.sh(own, nil, "git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "a person's own")
+			} else {
+				b.sh(own, nil, "git", "reset", "-q", "--hard", tc.at)
+			}
+			b.sh(own, nil, "git", "update-ref", "-d", "refs/remotes/origin/main")
+			b.sh(own, nil, "git", "update-ref", "-d", "refs/remotes/origin/HEAD")
+			b.sh(own, nil, "git", "reflog", "expire", "--expire=now", "--all")
+			b.sh(own, nil, "git", "gc", "-q", "--prune=now")
+			top := t.TempDir()
+			g, err := New(Options{Home: filepath.Join(top, "home")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &elsewhere{bench: &bench{t: t, g: g, repo: filepath.Join(top, "clone"), base: b.base}, here: b, w: w}
+			e.w.Repo = e.repo
+			for range 2 {
+				if err := g.Seed(t.Context(), e.repo, e.w, own); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := e.fetch(w); n < tc.least || n > tc.most {
+				t.Errorf("%d bytes were sent, of %d; want %d to %d", n, whole.Len(), tc.least, tc.most)
+			}
+			if err := os.RemoveAll(own); err != nil {
+				t.Fatal(err)
+			}
+			e.prepare(e.w, "there-1")
+			e.sh(e.repo, nil, "git", "fsck", "--strict")
+		})
+	}
+	if err := b.g.Seed(t.Context(), filepath.Join(t.TempDir(), "x"), w, "/nowhere"); err == nil {
+		t.Error("a clone that is not there is taken")
 	}
 }

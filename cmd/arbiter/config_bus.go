@@ -31,6 +31,8 @@ type busConfig struct {
 	Heartbeat duration `toml:"heartbeat"`
 	// MaxBundle is how many bytes of commits an agent with a clone of its own may send for one answer; 0 is 256 MiB.
 	MaxBundle int64 `toml:"max_bundle"`
+	// MaxOffer is how many bytes of a repository such an agent is sent at once; 0 is 2 GiB.
+	MaxOffer int64 `toml:"max_offer"`
 }
 
 func (b busConfig) listener() listenConfig {
@@ -48,8 +50,8 @@ func (b busConfig) validate(bad func(string, ...any)) {
 	if (b.TLSCert == "") != (b.TLSKey == "") {
 		bad("bus: tls_cert and tls_key belong together")
 	}
-	if b.MaxConnections < 0 || b.MaxBundle < 0 {
-		bad("bus: max_connections and max_bundle are not negative")
+	if b.MaxConnections < 0 || b.MaxBundle < 0 || b.MaxOffer < 0 {
+		bad("bus: max_connections, max_bundle and max_offer are not negative")
 	}
 	ip := net.ParseIP(host)
 	switch local := host == "localhost" || ip != nil && ip.IsLoopback(); {
@@ -128,7 +130,7 @@ func (c *config) newBus(ctx context.Context, home, configDir string, log ssot.Lo
 		Ended: func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error) {
 			return h.coord.Ended(ctx, spaces)
 		},
-		Parcels: filepath.Join(home, "parcels"), MaxParcel: c.Bus.MaxBundle,
+		Parcels: filepath.Join(home, "parcels"), MaxParcel: c.Bus.MaxBundle, MaxOffer: c.Bus.MaxOffer,
 	}, state)
 	l, hosts, err := c.Bus.listener().open(ctx, configDir)
 	if err != nil {

@@ -17,6 +17,8 @@ type workerConfig struct {
 	TokenFile string `toml:"token_file"`
 	// Tokens are files with tokens of agents of their own, by the name of the agent: a token is for one role.
 	Tokens map[string]string `toml:"tokens"`
+	// Clones are clones of this machine whose commits need not be sent, by the path of their repository on the coordinator.
+	Clones map[string]string `toml:"clones"`
 	// Name is the worker's own, its agents are worker://name/agent; empty is the host's name.
 	Name string `toml:"name"`
 	// Home is the worker's folder, empty for arbiter-worker beside the data directory of a coordinator.
@@ -33,6 +35,11 @@ func (c *config) validateWorker(bad func(string, ...any)) {
 	for _, name := range sortedKeys(w.Tokens) {
 		if _, known := c.Agents[name]; !known {
 			bad("worker.tokens.%s: there is no agents.%s", name, name)
+		}
+	}
+	for _, repo := range sortedKeys(w.Clones) {
+		if !filepath.IsAbs(repo) || !filepath.IsAbs(fromHome(w.Clones[repo])) {
+			bad("worker.clones: %q = %q; both are absolute paths, the first one on the coordinator", repo, w.Clones[repo])
 		}
 	}
 	if w.URL != "" {

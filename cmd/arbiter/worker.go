@@ -96,8 +96,12 @@ func (a *app) worker(name string, verbose bool) (*workerHost, error) {
 	if len(members) == 0 {
 		return nil, usage("no agent in %s can work here", file).then("Configure one under [agents.NAME], of a kind that runs a program: codex, claude, gemini, acp or command.")
 	}
+	clones := map[string]string{}
+	for repo, own := range cfg.Worker.Clones {
+		clones[filepath.Clean(repo)] = fromHome(own)
+	}
 	return &workerHost{home: home, cfg: worker.Config{
-		URL: base, Token: token, Name: cfg.Worker.name(), Home: home, Agents: members, Slots: cfg.Worker.Slots, Git: git,
+		URL: base, Token: token, Name: cfg.Worker.name(), Home: home, Agents: members, Clones: clones, Slots: cfg.Worker.Slots, Git: git,
 		Version: version(), Logger: logger,
 	}}, nil
 }

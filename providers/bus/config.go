@@ -57,9 +57,11 @@ type Config struct {
 	Lease time.Duration
 	// Ended are those of these tasks that have ended, see [Bus.Ended]; nil knows of none.
 	Ended func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error)
-	// Parcels is the folder where commits from other machines arrive, empty where none do. MaxParcel (256 MiB) is how large they are at most.
+	// Parcels is the folder where commits from other machines arrive, empty where none do. MaxParcel (256 MiB) is how large they are at most,
+	// MaxOffer (2 GiB) how much of a repository goes to another machine at once.
 	Parcels   string
 	MaxParcel int64
+	MaxOffer  int64
 	Logger    *slog.Logger
 	// NewID gives each entry its id; nil means UUIDv7.
 	NewID func() string
@@ -86,6 +88,7 @@ func (c *Config) defaults() {
 	orSize(&c.QueueBytes, 64<<20)
 	orSize(&c.TotalBytes, 256<<20)
 	orSize(&c.MaxParcel, 256<<20)
+	orSize(&c.MaxOffer, 2<<30)
 	orTime(&c.Keep, 24*time.Hour)
 	orTime(&c.Beat, 90*time.Second)
 	orTime(&c.Lease, 30*time.Second)

@@ -22,8 +22,9 @@ import (
 
 // Repository is how commits go to an agent on another machine and come back.
 type Repository interface {
-	// Offer writes a bundle of the commit that work in w starts from, without what have holds.
-	Offer(ctx context.Context, w amp.Workspace, have []string, to io.Writer) error
+	// Offer writes a bundle of the commit that work in w starts from, without what have holds. That it takes more than most bytes is an
+	// [*amp.ParcelError], and nothing is written then.
+	Offer(ctx context.Context, w amp.Workspace, have []string, most int64, to io.Writer) error
 	// Take brings a parcel into the worktree of the turn, of a reviewer into its disposable one, or leaves everything as it is. What it
 	// refuses is an [*amp.ParcelError].
 	Take(ctx context.Context, w amp.Workspace, turnID, file string, p amp.Parcel) error
@@ -117,7 +118,11 @@ func (b *Bus) Offer(ctx context.Context, who Caller, agent, id string, have []st
 	}
 	defer e.done(&e.offering)
 	first := &lateWriter{make: started}
-	return e.run.agent.config.Repository.Offer(ctx, e.run.turn.Work, have, first)
+	err = e.run.agent.config.Repository.Offer(ctx, e.run.turn.Work, have, b.cfg.MaxOffer, first)
+	if large, ok := errors.AsType[*amp.ParcelError](err); ok {
+		return refusal("BUS-047", "", "%s: raise max_offer under [bus] on the coordinator, or give the worker a clone to begin with, under [worker.clones]", large.Why)
+	}
+	return err
 }
 
 // MaxHeld is how many tasks a host of agents may ask about at once.

@@ -263,6 +263,8 @@ type place struct {
 	critic, other providers.Agent
 
 	git func(Git) Git
+	// clones are clones of the worker's machine.
+	clones map[string]string
 }
 
 func (r *rig) place() *place { return &place{r: r, home: filepath.Join(r.t.TempDir(), "there")} }
@@ -278,7 +280,7 @@ func (p *place) start(agent providers.Agent) {
 		p.r.t.Fatal(err)
 	}
 	cfg := Config{
-		URL: "http://" + p.r.wire.addr, Token: "none", Name: "box", Home: p.home, Git: git, Logger: p.r.log.With("at", "worker"),
+		URL: "http://" + p.r.wire.addr, Clones: p.clones, Token: "none", Name: "box", Home: p.home, Git: git, Logger: p.r.log.With("at", "worker"),
 		Agents: map[string]Member{"coder": {Agent: agent, Roles: []amp.Role{amp.Executor}}},
 	}
 	if p.critic != nil {

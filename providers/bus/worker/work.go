@@ -133,7 +133,7 @@ func (w *Worker) answer(ctx context.Context, t *task, o *order, before string) (
 	if err := os.MkdirAll(turn.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("make the agent's home: %w", err)
 	}
-	if err := w.fetch(ctx, t, &turn); err != nil {
+	if err := w.fetch(ctx, t, &turn, o.about.Workspace.Repo); err != nil {
 		return w.unprepared(ctx, "the commits could not be fetched", err)
 	}
 	w.drop(ctx, t, &turn, before)
@@ -162,8 +162,8 @@ func (w *Worker) unprepared(ctx context.Context, what string, err error) (*Answe
 }
 
 // fetch brings the commit that the turn starts from into the clone. While the coordinator is not there, or has not asked again since it was
-// started, it is waited for.
-func (w *Worker) fetch(ctx context.Context, t *task, turn *providers.Turn) error {
+// started, it is waited for. What another clone of this machine has is taken from there.
+func (w *Worker) fetch(ctx context.Context, t *task, turn *providers.Turn, asked string) error {
 	unlock := w.lock("clone/" + turn.Work.Repo)
 	defer unlock()
 	file := w.shelf.file(&t.Job, offerFile)
@@ -174,6 +174,14 @@ func (w *Worker) fetch(ctx context.Context, t *task, turn *providers.Turn) error
 	has, have, err := w.cfg.Git.Has(ctx, turn.Work.Repo, turn.Work)
 	if err != nil {
 		return err
+	}
+	if own := w.cfg.Clones[asked]; !has && own != "" {
+		if err := w.cfg.Git.Seed(ctx, turn.Work.Repo, turn.Work, own); err != nil {
+			w.cfg.Logger.Warn("a clone of this machine is of no use", "clone", own, "err", err)
+		}
+		if has, have, err = w.cfg.Git.Has(ctx, turn.Work.Repo, turn.Work); err != nil {
+			return err
+		}
 	}
 	if has {
 		return w.cfg.Git.Clone(ctx, turn.Work.Repo, turn.Work, "")

@@ -25,6 +25,8 @@ import (
 type Git interface {
 	// Has reports whether a clone has the commit that work in w starts from, and commits that it had before.
 	Has(ctx context.Context, dir string, w amp.Workspace) (has bool, have []string, err error)
+	// Seed brings the commits of another clone on this machine into the clone, which is made when it is not there.
+	Seed(ctx context.Context, dir string, w amp.Workspace, from string) error
 	// Clone makes the clone, or brings the commits of a bundle into it.
 	Clone(ctx context.Context, dir string, w amp.Workspace, bundle string) error
 	// Prepare makes the worktree ready for a turn, Verify judges what a turn did to refs and pins what a failed one left.
@@ -57,6 +59,8 @@ type Config struct {
 	// Home is the worker's folder, which it does not share.
 	Home   string
 	Agents map[string]Member
+	// Clones are clones of this machine by the name that the coordinator has for their repository: their commits need not be sent.
+	Clones map[string]string
 	// Slots is how many turns run at once (2).
 	Slots int
 	Git   Git

@@ -438,3 +438,26 @@ func TestTeller_keepsRoom(t *testing.T) {
 		t.Errorf("%d messages wait; the last is a %s", len(s.queue), last.Type)
 	}
 }
+
+// A repository that is larger than the coordinator sends is refused with what to do, and needs not be sent where the worker has a clone.
+func TestWorker_largeRepository(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.stopBus()
+	r.startBus(func(c *bus.Config) { c.MaxOffer = 10 })
+	p := r.place()
+	agent := &fake{do: honest("done")}
+	p.start(agent)
+	w := r.space("T-2026-001")
+	e := wait(t, "the end of the turn", r.begin(t.Context(), r.turn(w, "turn-1")))
+	if e.err == nil || !strings.Contains(e.err.Error(), "raise max_offer under [bus] on the coordinator") || agent.count() != 0 {
+		t.Fatalf("the turn ended with %v after %d runs", e.err, agent.count())
+	}
+	p.stop()
+	own := filepath.Join(t.TempDir(), "own")
+	r.run("clone", "-q", "--no-local", r.repo, own)
+	p.clones = map[string]string{r.repo: own}
+	p.start(agent)
+	turn := r.turn(w, "turn-2")
+	r.wantDone(&turn, wait(t, "the end of the second turn", r.begin(t.Context(), turn)), "done")
+}
