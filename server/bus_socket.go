@@ -54,13 +54,18 @@ func (b *Bus) socket(streams context.Context, w http.ResponseWriter, r *http.Req
 	ctx, cancel := context.WithCancelCause(streams)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	wg.Go(func() { cancel(b.hear(ctx, c, who)) })
-	wg.Go(func() { cancel(b.beat(ctx, streams, c, s, token)) })
-	cancel(b.speak(ctx, streams, c, s))
+	wg.Go(func() { cancel(b.firm(agent, func() error { return b.hear(ctx, c, who, agent) })) })
+	wg.Go(func() { cancel(b.firm(agent, func() error { return b.beat(ctx, streams, c, s, token) })) })
+	cancel(b.firm(agent, func() error { return b.speak(ctx, streams, c, s) }))
 	why := context.Cause(ctx)
 	b.bye(streams, c, why)
 	wg.Wait()
 	b.cfg.Logger.Info("an agent disconnected from the bus", "agent", clip(agent, 100), "why", why)
+}
+
+// firm runs a part of an agent's socket: a panic in it ends that socket alone.
+func (b *Bus) firm(agent string, f func() error) error {
+	return firm(b.cfg.Logger, "the socket of "+clip(agent, 100), f)
 }
 
 // bye closes a socket with the code that says why.
@@ -70,6 +75,8 @@ func (b *Bus) bye(streams context.Context, c *websocket.Conn, why error) {
 	case streams.Err() != nil:
 	case errors.Is(why, bus.ErrReplaced), errors.Is(why, bus.ErrRemoved):
 		code, reason = websocket.StatusNormalClosure, why.Error()
+	case errors.Is(why, errFault):
+		code, reason = websocket.StatusInternalError, "not now; connect again"
 	case errors.Is(why, errExpired):
 		code, reason = websocket.StatusPolicyViolation, errExpired.Error()
 	default:
@@ -110,7 +117,7 @@ func (b *Bus) speak(ctx, streams context.Context, c *websocket.Conn, s *bus.Sess
 		}
 		wg.Go(func() {
 			defer func() { <-window }()
-			if err := b.prove(ctx, streams, c, s, keys); err != nil {
+			if err := b.firm(s.Agent(), func() error { return b.prove(ctx, streams, c, s, keys) }); err != nil {
 				cancel(err)
 			}
 		})
@@ -170,12 +177,13 @@ func (b *Bus) beat(ctx, streams context.Context, c *websocket.Conn, s *bus.Sessi
 }
 
 // hear takes the frames of the peer. What is refused is kept in the error log, and the socket stays open (BUS-071).
-func (b *Bus) hear(ctx context.Context, c *websocket.Conn, who bus.Caller) error {
+func (b *Bus) hear(ctx context.Context, c *websocket.Conn, who bus.Caller, agent string) error {
 	window := make(chan *bus.Submitted, socketWindow)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for s := range window {
-			if _, err := s.Wait(); err != nil {
+			err := b.firm(agent, func() error { _, err := s.Wait(); return err })
+			if err != nil {
 				b.cfg.Logger.Error("a frame was not taken", "from", who.Name, "err", err)
 				_ = c.CloseNow() // the peer must not believe that it was: it connects again, and sends again what had no answer
 			}

@@ -27,13 +27,15 @@ func (s *Server) journal(w http.ResponseWriter, r *http.Request) {
 
 	batches, followed := make(chan []amp.Entry), make(chan error, 1) // one send, which must not wait for a handler that left
 	go func() {
-		followed <- s.cfg.Coordinator.Follow(ctx, after, func(batch []amp.Entry) error {
-			select {
-			case batches <- batch:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		followed <- firm(s.cfg.Logger, "a stream of the journal", func() error {
+			return s.cfg.Coordinator.Follow(ctx, after, func(batch []amp.Entry) error {
+				select {
+				case batches <- batch:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
 		})
 	}()
 	out := NewEventStream(w)

@@ -75,6 +75,9 @@ func (b *Bus) end(agent string, why error) {
 	}
 }
 
+// Agent is whose messages the session hands out.
+func (s *Session) Agent() string { return s.agent }
+
 // Ended is closed when the session has to be closed; Why says why then.
 func (s *Session) Ended() <-chan struct{} { return s.ended }
 
