@@ -28,8 +28,8 @@ const (
 		WHERE one = 1 AND fold = $5 AND seq = $6 AND hash = $7 RETURNING 1) SELECT 1 / count(*) FROM moved`
 
 	// wantLeases fails with a division by zero unless all of the leases are held, and keeps them from being given to others.
-	wantLeases = `WITH held AS (SELECT l.until FROM lease l JOIN unnest($1::bytea[], $2::bigint[]) AS w (task_id, epoch)
-			ON l.task_id = w.task_id AND l.epoch = w.epoch ORDER BY l.task_id FOR SHARE OF l),
+	wantLeases = `WITH held AS (SELECT l.until FROM unnest($1::bytea[], $2::bigint[]) AS w (task_id, epoch)
+			CROSS JOIN LATERAL (SELECT until FROM lease WHERE task_id = w.task_id AND epoch = w.epoch FOR SHARE) l),
 		live AS (SELECT 1 FROM held WHERE until > clock_timestamp())
 		SELECT 1 / CASE WHEN count(*) = $3::bigint THEN 1 ELSE 0 END FROM live`
 

@@ -159,8 +159,13 @@ func (w *writer) connect(ctx context.Context) (err error) {
 			return broken(w.conn, err)
 		}
 	}
-	return nil
+	_, err = w.conn.Exec(ctx, quickCompression)
+	return broken(w.conn, err)
 }
+
+// quickCompression has bodies and states compressed in a fraction of the time where the database can: its usual way takes a quarter of what an
+// append does there.
+const quickCompression = `SELECT set_config(name, 'lz4', false) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)`
 
 func (w *writer) drop() error {
 	if w.conn == nil {
