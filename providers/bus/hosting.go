@@ -56,4 +56,3 @@ func (b *Bus) Diff(who Caller, agent, id string) (*os.File, error) {
 	}
 	return nil, refusal("BUS-066", "message_id", "the request is about no diff")
 }
-
