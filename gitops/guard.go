@@ -85,6 +85,11 @@ func (g *Git) guard(ctx context.Context, r *repo, branch string) error {
 	if full.Validate() != nil || strings.HasPrefix(branch, "-") {
 		return refuse(amp.UnknownEscalation, "git does not allow this name for a branch")
 	}
+	if other, err := r.inTheWay(ctx, branch); err != nil {
+		return err
+	} else if other != "" {
+		return refuse(amp.UnknownEscalation, "there is a branch "+other+", and git cannot have both; choose another name")
+	}
 	for ref, hops := string(full), 0; ; hops++ {
 		target, err := r.symbolic(ctx, ref)
 		if err != nil {
@@ -101,6 +106,27 @@ func (g *Git) guard(ctx context.Context, r *repo, branch string) error {
 		}
 		ref = target
 	}
+}
+
+// inTheWay is a branch beside which git can have no branch of this name, since one's name begins with the other's and a slash; "" when there
+// is none, or when it is there already.
+func (r *repo) inTheWay(ctx context.Context, branch string) (string, error) {
+	if tip, err := r.tip(ctx, "refs/heads/"+branch); err != nil || tip != "" {
+		return "", err
+	}
+	for at, c := range branch {
+		if c != '/' {
+			continue
+		}
+		if tip, err := r.tip(ctx, "refs/heads/"+branch[:at]); err != nil || tip != "" {
+			return branch[:at], err
+		}
+	}
+	below, err := r.refs(ctx, "refs/heads/"+branch+"/")
+	for ref := range below {
+		return strings.TrimPrefix(ref, "refs/heads/"), err
+	}
+	return "", err
 }
 
 // isProtected is [Protected] with what this repository and the configuration add.

@@ -178,3 +178,17 @@ func TestInspect_linked(t *testing.T) {
 		t.Errorf("%d repositories are open, want 1 for all paths", len(b.g.repos))
 	}
 }
+
+// A branch that git could not make beside another one is refused before work starts.
+func TestGuard_inTheWay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.sh(b.repo, nil, "git", "branch", "feature")
+	b.sh(b.repo, nil, "git", "branch", "fix/a/b")
+	for branch, other := range map[string]string{"feature/x": "feature", "fix/a": "fix/a/b", "fix": "fix/a/b", "fix/a/c": "", "features": "", "fix/a/b": ""} {
+		_, err := b.g.Inspect(t.Context(), b.repo, branch)
+		if refused := err != nil && strings.Contains(err.Error(), "there is a branch "+other+","); refused != (other != "") || err != nil && other == "" {
+			t.Errorf("%s: %v, want %q in the way", branch, err, other)
+		}
+	}
+}

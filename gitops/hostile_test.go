@@ -220,3 +220,20 @@ func TestHostile_publish(t *testing.T) {
 		t.Errorf("there is %s", got)
 	}
 }
+
+// A remote from which git is to fetch what it misses, by a program of the agent's, is found before git misses anything.
+func TestHostile_promisor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := b.space("T-2026-001")
+	p := b.prepare(w, "turn-1")
+	ran := filepath.Join(filepath.Dir(b.repo), "ran")
+	for key, value := range map[string]string{"promisor": "true", "url": b.repo, "uploadpack": "touch '" + ran + "'; false"} {
+		b.sh(b.repo, nil, "git", "config", "remote.evil."+key, value)
+	}
+	b.write(p.Dir, "x.go", "x\n")
+	c := b.verify(w, "turn-1", &amp.Result{CompletionStatus: amp.Complete, CommitHash: strings.Repeat("ab", 20)})
+	if exists(ran) || !c.Blocked() || c.Escalate != amp.PermissionDenied {
+		t.Errorf("the program ran: %v; %+v", exists(ran), c)
+	}
+}

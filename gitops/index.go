@@ -128,7 +128,11 @@ func (wt *worktree) readHead(ctx context.Context, c call, head string) error {
 	_ = os.Remove(c.index + ".lock") // of a git that was killed; nobody else writes there
 	tree := head
 	if tree == "" {
-		tree = emptyTree
+		out, err := wt.r.git(ctx, "hash-object", "-t", "tree", os.DevNull) // its name is another one in each format
+		if err != nil {
+			return err
+		}
+		tree = strings.TrimSpace(out)
 	}
 	if _, err := wt.g.run(ctx, c, "read-tree", "--reset", tree); err != nil {
 		return err
@@ -138,12 +142,9 @@ func (wt *worktree) readHead(ctx context.Context, c call, head string) error {
 		return nil
 	}
 	c.stdin = strings.Join(forced, "\x00")
-	_, err := wt.g.run(ctx, c, "--literal-pathspecs", "add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+	_, err := wt.g.run(ctx, c, "--literal-pathspecs", "add", "--force", "--sparse", "--pathspec-from-file=-", "--pathspec-file-nul")
 	return err
 }
-
-// emptyTree is the name of the tree without files.
-const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 // head is the commit of HEAD, "" when there is none yet.
 func (wt *worktree) head(ctx context.Context) (string, error) {

@@ -119,6 +119,9 @@ func locate(path string) (root, common string, err error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil || !isGitDir(common) {
 		return "", "", guard("its .git is no git directory (HEAD, objects or refs are missing)")
 	}
+	if exists(filepath.Join(common, "reftable")) {
+		return "", "", guard("keeps its refs in the reftable format, in which moves of refs cannot be compared; run git refs migrate --ref-format=files there")
+	}
 	return root, common, nil
 }
 

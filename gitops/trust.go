@@ -66,12 +66,13 @@ var execKeys = map[string][]string{
 	},
 	"filter": nil, "alias": nil, "include": nil, "includeif": nil, "credential": nil, "pager": nil, "sequence": nil,
 	"merge": {"driver", "tool"}, "mergetool": nil, "difftool": nil, "diff": {"external", "textconv", "command", "tool"}, "gpg": nil,
-	"extensions": nil, "uploadpack": nil, "protocol": nil, "remote": {"uploadpack", "receivepack", "vcs"},
+	"extensions": nil, "uploadpack": nil, "protocol": nil, "remote": {"uploadpack", "receivepack", "vcs", "promisor", "partialclonefilter"},
 	"interactive": {"difffilter"}, "submodule": {"update"}, "url": nil, "trailer": nil, "tar": nil, "browser": nil, "man": nil,
 }
 
-// ownRisk are the sections that our own git obeys in spite of its fixed configuration: with one of them changed no git is run.
-var ownRisk = []string{"filter", "merge", "include", "includeif", "extensions", "core.attributesfile", "core.worktree"}
+// ownRisk are the sections that our own git obeys in spite of its fixed configuration: with one of them changed no git is run. From a
+// remote that is a promisor, git fetches what it misses, by the program and the protocols that are named for it.
+var ownRisk = []string{"filter", "merge", "include", "includeif", "extensions", "core.attributesfile", "core.worktree", "remote", "protocol"}
 
 // trusted is what a repository lets run: hooks and those parts of its configuration that name programs, as name → fingerprint.
 func (wt *worktree) trusted() (map[string]string, error) {

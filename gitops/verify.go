@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"arbiter/amp"
 )
@@ -188,14 +189,26 @@ func trailers(w amp.Workspace, more ...string) []string {
 	return append(all, more...)
 }
 
-// message is a commit message with trailers. A line end in a title or trailer would start another one, so there is none.
+// message is a commit message with trailers. A line end in a title or trailer would start another one, so there is none, and nothing else that a
+// terminal would obey.
 func message(title string, trailers []string) string {
 	var b strings.Builder
-	b.WriteString(strings.Join(strings.Fields(title), " ") + "\n\n")
+	b.WriteString(oneText(title) + "\n\n")
 	for _, t := range trailers {
-		b.WriteString(strings.Join(strings.Fields(t), " ") + "\n")
+		b.WriteString(oneText(t) + "\n")
 	}
 	return b.String()
+}
+
+// oneText is a text in one line, without what cannot be seen.
+func oneText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
 }
 
 // branchClaim says whether the worktree is still on the branch, and the branch a continuation of what it was. A HEAD detached at

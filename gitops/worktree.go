@@ -143,7 +143,18 @@ func (wt *worktree) make(ctx context.Context, branch, commit string) error {
 	return nil
 }
 
-// checkedOutAt is the folder of the worktree that has a branch checked out, "" when none has.
+// isMain reports whether the folder that a person named is the repository's main checkout, not one of its linked worktrees.
+func (r *repo) isMain() bool {
+	dir := filepath.Join(r.root, ".git")
+	if to, err := readLink(dir); err == nil {
+		dir = to
+	}
+	at, err := filepath.EvalSymlinks(dir)
+	return err == nil && at == r.common
+}
+
+// checkedOutAt is the folder of the worktree that has a branch checked out, "" when none has. Where the repository lies apart from its
+// checkout, as that of a submodule, git takes its own folder for the checkout; a person named the right one.
 func (r *repo) checkedOutAt(ctx context.Context, branch string) string {
 	out, err := r.git(ctx, "worktree", "list", "--porcelain", "-z")
 	if err != nil {
@@ -152,6 +163,9 @@ func (r *repo) checkedOutAt(ctx context.Context, branch string) string {
 	dir := ""
 	for line := range strings.SplitSeq(out, "\x00") {
 		if d, ok := strings.CutPrefix(line, "worktree "); ok {
+			if dir == "" && r.isMain() {
+				d = r.root
+			}
 			dir = d
 		}
 		if line == "branch refs/heads/"+branch {
@@ -331,7 +345,7 @@ func (wt *worktree) tree(ctx context.Context) (string, error) {
 	if err := copyIndex(wt.keptIndex(), c.index); err != nil {
 		return "", fmt.Errorf("copy the index of worktree %s: %w", wt.dir, err)
 	}
-	if _, err := wt.g.run(ctx, c, "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--", "."); err != nil {
+	if _, err := wt.g.run(ctx, c, "-c", "advice.addEmbeddedRepo=false", "add", "--all", "--sparse", "--", "."); err != nil {
 		return "", fmt.Errorf("add the files of worktree %s: %w", wt.dir, unfit(err))
 	}
 	out, err := wt.g.run(ctx, c, "write-tree")
