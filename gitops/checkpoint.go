@@ -2,7 +2,6 @@ package gitops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -136,7 +135,7 @@ func (wt *worktree) rescue(ctx context.Context, task amp.TaskID, s state, tip, c
 		head = commit
 	}
 	ref, err := wt.pinFiles(ctx, task, head, why)
-	if _, is := errors.AsType[*unfitError](err); is {
+	if untaken(err) {
 		wt.g.log.Warn("a worktree is moved aside", "task", task, "dir", wt.dir, "err", err)
 		if err = wt.forget(); err == nil {
 			ref, err = wt.aside()

@@ -214,3 +214,26 @@ func TestNewLines(t *testing.T) {
 		}
 	}
 }
+
+// What a killed process left of its temporary folders goes, what one may still use stays.
+func TestNew_sweeps(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	long := time.Now().Add(-oldTemp - time.Hour)
+	for _, name := range []string{"apart-1/refs", "index-1/x", "apart-2/refs", "other-1/x"} {
+		if err := os.MkdirAll(filepath.Join(b.g.home, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"apart-1", "index-1", "other-1"} {
+		if err := os.Chtimes(filepath.Join(b.g.home, name), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.again()
+	for name, stays := range map[string]bool{"apart-1": false, "index-1": false, "apart-2": true, "other-1": true, "worktrees": true} {
+		if exists(filepath.Join(b.g.home, name)) != stays {
+			t.Errorf("%s is there: %v, want %v", name, !stays, stays)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"arbiter/amp"
@@ -17,12 +18,28 @@ type unfitError struct{ why string }
 // Error is what git said.
 func (e *unfitError) Error() string { return "git cannot take in the files: " + e.why }
 
-// unfit is the error of a git add as an [*unfitError], when it is git that refuses.
+// troubles is what git says when it is the machine's fault.
+var troubles = []string{
+	"No space left", "Disk quota exceeded", "Input/output error", "Read-only file system", "Cannot allocate memory", "ut of memory", "Too many open files",
+	"insufficient permission", "unable to create temporary file", "unable to write",
+}
+
+// unfit is the error of a git add as an [*unfitError], when it is for the files that git refuses, and not for want of room or rights.
 func unfit(err error) error {
-	if e, refused := errors.AsType[*exitError](err); refused {
-		return &unfitError{why: e.stderr}
+	e, ended := errors.AsType[*exitError](err)
+	if !ended || e.code < 0 || slices.ContainsFunc(troubles, func(t string) bool { return strings.Contains(e.stderr, t) }) {
+		return err
 	}
-	return err
+	return &unfitError{why: e.stderr}
+}
+
+// untaken reports whether an error says that files were not taken in, for whatever reason: who only wants to keep them has another way.
+func untaken(err error) bool {
+	if e, ended := errors.AsType[*exitError](err); ended {
+		return e.command == "add"
+	}
+	_, is := errors.AsType[*unfitError](err)
+	return is
 }
 
 // unpackable is the error of a worktree that is to become a parcel.

@@ -26,7 +26,8 @@ func TestUnfit(t *testing.T) {
 				b.t.Fatal(err)
 			}
 		},
-		"a name like .git": func(b *bench, dir string) { b.write(dir, "git~1", "x") },
+		"a repository with a name like an error": func(b *bench, dir string) { b.sh(dir, nil, "git", "init", "-q", "No space left") },
+		"a name like .git":                       func(b *bench, dir string) { b.write(dir, "git~1", "x") },
 		"an encoding that is none": func(b *bench, dir string) {
 			b.write(dir, ".gitattributes", "*.t working-tree-encoding=nosuch\n")
 			b.write(dir, "a.t", "x")
@@ -52,6 +53,9 @@ func TestUnfit(t *testing.T) {
 			}
 			again("turn-1")
 			for range 2 {
+				if name == "a repository with a name like an error" { // a person is told; what follows is the same
+					break
+				}
 				c := b.verify(w, "turn-1", &amp.Result{CompletionStatus: amp.Complete})
 				if wantFindings(t, c, map[string]amp.Finding{"leftovers": amp.Refuted, "refs": amp.Confirmed}); !c.Blocked() || !strings.Contains(found(c, "leftovers"), "cannot take in") {
 					t.Errorf("leftovers: %s", found(c, "leftovers"))
@@ -78,6 +82,27 @@ func TestUnfit(t *testing.T) {
 				t.Errorf("git knows of %s", list)
 			}
 		})
+	}
+}
+
+// A machine without room is no fault of an agent's files.
+func TestUnfit_machine(t *testing.T) {
+	t.Parallel()
+	for said, agents := range map[string]bool{
+		"error: 'sub/' does not have a commit checked out fatal: adding files failed":                                  true,
+		"error: open(\"x\"): Permission denied fatal: adding files failed":                                             true,
+		"error: file write error: No space left on device error: x: failed to insert into database":                    false,
+		"fatal: unable to write loose object file: Disk quota exceeded":                                                false,
+		"error: insufficient permission for adding an object to repository database .git/objects fatal: adding failed": false,
+	} {
+		var bad *unfitError
+		if err := unfit(&exitError{command: "add", code: 128, stderr: said}); errors.As(err, &bad) != agents {
+			t.Errorf("%q: %v, want the agent's fault: %v", said, err, agents)
+		}
+	}
+	var bad *unfitError
+	if err := unfit(&exitError{command: "add", code: -1}); errors.As(err, &bad) {
+		t.Errorf("a git that was killed: %v", err)
 	}
 }
 
