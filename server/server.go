@@ -25,9 +25,10 @@ import (
 const (
 	// maxCommand is the most bytes of a command or query: a plan of a thousand subtasks is far below.
 	maxCommand = 4 << 20
-	// maxMessage is the most bytes of a message that are read; the rest is cut off. The protocol's own limit is far lower, so a
-	// message that was cut is refused by the coordinator, which writes it to the error log (AMP-002).
-	maxMessage = 16 << 20
+	// maxMessage is the most bytes of a message that are kept: one more than the protocol allows, so that the coordinator refuses what was cut and
+	// writes it to the error log. maxRest is how much of the rest is read and thrown away, so that its sender gets to read why.
+	maxMessage = amp.MaxMessage + 1
+	maxRest    = 16 << 20
 	// requestTime bounds a request that does not follow; a query may diff a large branch.
 	requestTime = 2 * time.Minute
 	// writeTime bounds how long a follower may leave one batch unread before it is cut off; it then resumes by seq.
@@ -362,6 +363,9 @@ func (s *Server) message(r *http.Request) (any, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxMessage))
 	if err != nil {
 		return nil, badRequest("read the request: %v", err)
+	}
+	if len(raw) == maxMessage {
+		_, _ = io.CopyN(io.Discard, r.Body, maxRest) // however it ends, the answer is the same
 	}
 	q := r.URL.Query()
 	in := amp.Received{Raw: raw, As: amp.Role(q.Get("as")), Actor: q.Get("actor"), Source: q.Get("source")}

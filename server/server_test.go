@@ -175,7 +175,7 @@ func TestReceive_hugeMessageReachesTheCoordinator_AMP002(t *testing.T) {
 		got = len(r.Raw)
 		return amp.Receipt{}, &amp.RefusedError{What: "bytes", Problems: []amp.Problem{{Rule: "AMP-002", Message: "too long"}}}
 	}}})
-	_, err := c.Receive(t.Context(), amp.Received{Raw: bytes.Repeat([]byte("x"), maxMessage+100), As: amp.Executor})
+	_, err := c.Receive(t.Context(), amp.Received{Raw: bytes.Repeat([]byte("x"), 8*maxMessage), As: amp.Executor})
 	if _, ok := errors.AsType[*amp.RefusedError](err); !ok {
 		t.Errorf("Receive = %v, want the coordinator's refusal", err)
 	}

@@ -27,6 +27,8 @@ type busConfig struct {
 	Authentication string `toml:"authentication"`
 	// MaxConnections is how many are open at once; 0 is 1,024.
 	MaxConnections int `toml:"max_connections"`
+	// MaxAgents is how many agents one token may register; 0 is 100.
+	MaxAgents int `toml:"max_agents"`
 	// Heartbeat is how long an agent may send none before it counts as unhealthy; 0 is 90 s.
 	Heartbeat duration `toml:"heartbeat"`
 	// MaxBundle is how many bytes of commits an agent with a clone of its own may send for one answer; 0 is 256 MiB.
@@ -50,8 +52,8 @@ func (b busConfig) validate(bad func(string, ...any)) {
 	if (b.TLSCert == "") != (b.TLSKey == "") {
 		bad("bus: tls_cert and tls_key belong together")
 	}
-	if b.MaxConnections < 0 || b.MaxBundle < 0 || b.MaxOffer < 0 {
-		bad("bus: max_connections, max_bundle and max_offer are not negative")
+	if b.MaxConnections < 0 || b.MaxAgents < 0 || b.MaxBundle < 0 || b.MaxOffer < 0 {
+		bad("bus: max_connections, max_agents, max_bundle and max_offer are not negative")
 	}
 	ip := net.ParseIP(host)
 	switch local := host == "localhost" || ip != nil && ip.IsLoopback(); {
@@ -126,7 +128,7 @@ func (c *config) newBus(ctx context.Context, home, configDir string, log ssot.Lo
 	}
 	h.bus = bus.New(bus.Config{
 		Append:  func(ctx context.Context, records []amp.Record) error { return h.coord.NoteBus(ctx, records) },
-		Members: members, Open: c.Bus.Authentication == "none", Beat: time.Duration(c.Bus.Heartbeat), Logger: logger,
+		Members: members, Open: c.Bus.Authentication == "none", AgentsEach: c.Bus.MaxAgents, Beat: time.Duration(c.Bus.Heartbeat), Logger: logger,
 		Ended: func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error) {
 			return h.coord.Ended(ctx, spaces)
 		},

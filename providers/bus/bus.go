@@ -24,7 +24,7 @@ type Bus struct {
 	pending  map[Key]*op
 	reserved map[string]room // what is on its way to the journal, by recipient
 	complain map[string]*budget
-	entering map[string]bool // registrations on their way to the journal
+	entering map[string]string // registrations on their way to the journal, by agent id: whose
 	count    counts
 	desk     desk
 	late     *Session // holds answers that were taken, see keepAnswer
@@ -62,7 +62,7 @@ func New(cfg Config, state *State) *Bus {
 	}
 	b := &Bus{
 		cfg: cfg, started: time.Now(), ops: make(chan *op, maxBatch), kick: make(chan struct{}, 1), closed: make(chan struct{}), state: state,
-		live: map[string]*live{}, entering: map[string]bool{}, sessions: map[string][]*Session{}, pending: map[Key]*op{}, reserved: map[string]room{},
+		live: map[string]*live{}, entering: map[string]string{}, sessions: map[string][]*Session{}, pending: map[Key]*op{}, reserved: map[string]room{},
 		complain: map[string]*budget{}, count: newCounts(), desk: desk{open: map[string]*errand{}},
 	}
 	b.late = &Session{bus: b, agent: Coordinator, via: "here", held: map[Key]*item{}}

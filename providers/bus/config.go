@@ -44,11 +44,12 @@ type Config struct {
 	// Open lets in agents without tokens. Its callers have no name and no role.
 	Open bool
 	// QueueMessages (10,000) and QueueBytes (64 MiB) bound the queue of one recipient, TotalBytes (256 MiB) all of them, Agents (10,000) how
-	// many are registered.
+	// many are registered, AgentsEach (100) how many of them one token may have; without tokens there is no such bound.
 	QueueMessages int
 	QueueBytes    int64
 	TotalBytes    int64
 	Agents        int
+	AgentsEach    int
 	// Keep is how long a message waits before it is a dead letter, and how long its id is remembered (24 h).
 	Keep time.Duration
 	// Beat is how long an agent may send no heartbeat (90 s).
@@ -85,6 +86,7 @@ func (c *Config) defaults() {
 	}
 	orInt(&c.QueueMessages, 10_000)
 	orInt(&c.Agents, 10_000)
+	orInt(&c.AgentsEach, 100)
 	orSize(&c.QueueBytes, 64<<20)
 	orSize(&c.TotalBytes, 256<<20)
 	orSize(&c.MaxParcel, 256<<20)

@@ -77,7 +77,7 @@ func (b *Bus) Register(ctx context.Context, who Caller, body []byte) (*Descripto
 	b.mu.Lock()
 	refused := b.mayRegister(who, d)
 	if refused == nil {
-		b.entering[d.AgentID] = true
+		b.entering[d.AgentID] = d.Bearer
 	}
 	b.mu.Unlock()
 	if refused != nil {
@@ -93,11 +93,14 @@ func (b *Bus) Register(ctx context.Context, who Caller, body []byte) (*Descripto
 
 // mayRegister says why an agent must not register. The lock is held.
 func (b *Bus) mayRegister(who Caller, d *Descriptor) *RefusedError {
-	if b.state.agents[d.AgentID] != nil || b.entering[d.AgentID] {
+	if _, enters := b.entering[d.AgentID]; enters || b.state.agents[d.AgentID] != nil {
 		return refusal("BUS-061", "", "Agent %s already registered", d.AgentID)
 	}
 	if len(b.state.agents)+len(b.entering) >= b.cfg.Agents {
 		return refusal("BUS-060", "", "%d agents are registered; remove some first", len(b.state.agents))
+	}
+	if n := b.agentsOf(d.Bearer); n >= b.cfg.AgentsEach && !b.cfg.Open {
+		return refusal("BUS-060", "", "this token has registered %d agents; remove some first, or raise max_agents under [bus]", n)
 	}
 	m, ours := b.cfg.Members[d.AgentID]
 	if !ours || who.Admin || b.cfg.Open {
@@ -110,6 +113,21 @@ func (b *Bus) mayRegister(who Caller, d *Descriptor) *RefusedError {
 		return refusal("BUS-066", "agent_descriptor.agent_id", "agent %s is no %s", quoted(d.AgentID), who.Role)
 	}
 	return nil
+}
+
+// agentsOf is how many agents the bearer of a token registered. The lock is held.
+func (b *Bus) agentsOf(bearer string) (n int) {
+	for _, d := range b.state.agents {
+		if d.Bearer == bearer {
+			n++
+		}
+	}
+	for _, by := range b.entering {
+		if by == bearer {
+			n++
+		}
+	}
+	return n
 }
 
 // withoutCredentials is a registration as the error log may hold it: nothing of one that cannot be read.

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -72,5 +73,51 @@ func TestRegister_once_BUS061(t *testing.T) {
 	}
 	if got := b.Agents()[0].Bearer; good != 1 || got != "first" {
 		t.Errorf("%d registrations were taken; the agent is %s's", good, got)
+	}
+}
+
+// One token has so many agents and no more, however many come at once; another one has its own, and who removes one may register again (BUS-060).
+func TestRegister_each_BUS060(t *testing.T) {
+	t.Parallel()
+	j := &journal{}
+	const most = 5
+	b, stop := start(t, j, func(c *Config) { c.Open, c.AgentsEach = false, most })
+	register := func(b *Bus, who string, n int) error {
+		_, err := b.Register(t.Context(), Caller{Name: who, Role: amp.Executor}, fmt.Appendf(nil, `{"agent_descriptor":{"agent_id":"x://%s-%d","framework":"x"}}`, who, n))
+		return err
+	}
+	done := make(chan error, 4*most)
+	for n := range 4 * most {
+		go func() { done <- register(b, "greedy", n) }()
+	}
+	good := 0
+	for range 4 * most {
+		if err := <-done; err == nil {
+			good++
+		} else if ruleOf(err) != "BUS-060" || !strings.Contains(err.Error(), "this token has registered 5 agents; remove some first") {
+			t.Error(err)
+		}
+	}
+	if good != most {
+		t.Errorf("%d agents were registered, want %d", good, most)
+	}
+	if err := register(b, "modest", 1); err != nil {
+		t.Error(err)
+	}
+	stop()
+	b, _ = start(t, j, func(c *Config) { c.Open, c.AgentsEach = false, most })
+	if err := register(b, "greedy", 100); ruleOf(err) != "BUS-060" {
+		t.Errorf("after a restart: %v", err)
+	}
+	for _, a := range b.Agents() {
+		if a.Bearer == "greedy" {
+			if was, err := b.Remove(t.Context(), Caller{Name: "greedy"}, a.AgentID); !was || err != nil {
+				t.Fatal(was, err)
+			}
+			break
+		}
+	}
+	if err := register(b, "greedy", 101); err != nil {
+		t.Error(err)
 	}
 }
