@@ -25,12 +25,9 @@ func span(prefix string, from, to int, gone ...int) (ids []string) {
 	return ids
 }
 
-// Each rule of the bus and of the events is named by a test. A rule that says nothing that this program could break stands under unproven, with why.
+// Each rule of the bus and of the events is named by a test.
 func TestRules_named(t *testing.T) {
 	t.Parallel()
-	unproven := map[string]string{
-		"BUS-074": "adapters of others try again five times, five seconds apart; ours go on for as long as they run",
-	}
 	rules := slices.Concat(
 		span("BUS", 1, 3), span("BUS", 10, 22), span("BUS", 30, 49), span("BUS", 60, 74), span("B", 1, 15),
 		span("EVT", 1, 12), []string{"EVT-020"}, span("EVT", 40, 64), span("EVT", 70, 74), span("EVT", 80, 85), span("EVT", 90, 101), []string{"EVT-103", "EVT-104"},
@@ -57,8 +54,8 @@ func TestRules_named(t *testing.T) {
 		}
 	}
 	for _, rule := range rules {
-		if _, known := unproven[rule]; named[rule] == known {
-			t.Errorf("%s: a test names it: %v; it is said to be unproven: %v", rule, named[rule], known)
+		if !named[rule] {
+			t.Errorf("%s: no test names it", rule)
 		}
 	}
 }

@@ -376,3 +376,36 @@ func TestBus_connections(t *testing.T) {
 		c.Close()
 	}
 }
+
+// An adapter that connects before it registers is told so at each of its five tries, is not taken for a flood, and gets at the next one what came
+// for it meanwhile (BUS-074).
+func TestBusSocket_fiveTries_BUS074(t *testing.T) {
+	t.Parallel()
+	r := serveBus(t, TCP{}, func(cfg *bus.Config, _ *BusConfig) { cfg.Members = map[string]bus.Member{"x://late": {Name: "late"}} })
+	r.agent(t, "x://a", ScopeExecutor)
+	_, secret, err := r.tokens.New("late", ScopeReviewer, "mira", time.Now(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.keys["x://late"] = secret
+	for try := range 5 {
+		if status, body := r.ask(t, "x://a", "POST", "/messages/send", busMessage(fmt.Sprintf("m%d", try), "x://a", "x://late", "task_request")); status != 200 {
+			t.Fatalf("send: %d %s", status, body)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, _, err := r.dial(t, secret, "x://late").Read(ctx)
+		cancel()
+		if e, ok := errors.AsType[websocket.CloseError](err); !ok || e.Code != 1008 || e.Reason != "Agent not registered" {
+			t.Fatalf("try %d ended with %v", try+1, err)
+		}
+	}
+	if status, body := r.ask(t, "x://late", "POST", "/agents/register", `{"agent_descriptor":{"agent_id":"x://late","framework":"x"}}`); status != 200 {
+		t.Fatalf("register: %d %s", status, body)
+	}
+	c := r.dial(t, secret, "x://late")
+	for n := range 5 {
+		if id := readID(t, c); id != fmt.Sprintf("m%d", n) {
+			t.Errorf("got %s, want m%d", id, n)
+		}
+	}
+}
