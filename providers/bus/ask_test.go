@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"arbiter/amp"
 	"arbiter/providers"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // asks is a player's request for a permission.
@@ -161,3 +164,36 @@ func TestLocalised(t *testing.T) {
 
 // refusing is a repository that nobody asks.
 type refusing struct{ Repository }
+
+// Whatever an agent names, the file is in the turn's folder, and named as it is there, or it is nowhere here.
+func FuzzLocalised(f *testing.F) {
+	for _, seed := range []string{"a", "../a", "/a", "/here/w/a", "a/../../b", "", "~", "a//b", "./", "\x00", "/elsewhere/../here/w"} {
+		f.Add(seed)
+	}
+	const dir = "/here/w"
+	far := &run{agent: &Agent{config: AgentConfig{Repository: refusing{}}}, turn: &providers.Turn{Dir: dir}}
+	f.Fuzz(func(t *testing.T, name string) {
+		got := far.localised(amp.Permission{Paths: []string{name}}).Paths[0]
+		inside := got == dir || strings.HasPrefix(got, dir+"/")
+		if got != filepath.Clean(got) || !inside && got != elsewhere && !strings.HasPrefix(got, elsewhere+"/") || inside && strings.HasPrefix(name, "/") {
+			t.Errorf("%q is %q", name, got)
+		}
+	})
+}
+
+// Whatever a status_update says, reading it as a request for a permission breaks nothing, and what is asked can be shown.
+func FuzzPermissionOf(f *testing.F) {
+	f.Add([]byte(`{"status":"permission_requested","permission_id":"1","permission":{"type":"run","command":"x"}}`))
+	f.Add([]byte(`{"payload":{"status":"permission_requested","permission":[]}}`))
+	f.Add([]byte(`{"status":"permission_requested","permission":{"type":"write","paths":[1]}}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		m, _, err := Decode(note("m", ada, bob, func(m *Message) { m.Type = StatusUpdate }))
+		if err != nil || !jsontext.Value(payload).IsValid() {
+			return
+		}
+		m.Payload = payload
+		if _, p, asked := permissionOf(m); p != nil && (!asked || p.Text() == string(p.Type)+" " && p.Request == "") {
+			t.Errorf("%s asks for %+v", payload, p)
+		}
+	})
+}

@@ -2,6 +2,8 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -51,7 +53,11 @@ func (b *Bus) Diff(who Caller, agent, id string) (*os.File, error) {
 	}
 	for _, kv := range slices.Backward(e.run.turn.Env) {
 		if name, is := strings.CutPrefix(kv, "ARBITER_DIFF="); is {
-			return os.Open(name)
+			f, err := os.Open(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil, refusal("BUS-066", "message_id", "the diff of the request is gone")
+			}
+			return f, err
 		}
 	}
 	return nil, refusal("BUS-066", "message_id", "the request is about no diff")

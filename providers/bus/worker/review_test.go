@@ -304,3 +304,22 @@ type crashing struct{ Git }
 func (crashing) CloseReview(context.Context, amp.Workspace, string, *amp.Verdict) (amp.Check, error) {
 	return amp.Check{}, errors.New("killed")
 }
+
+// A review whose diff is gone at the coordinator goes on without it: the commits are there.
+func TestWorker_reviewWithoutDiff(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := r.place()
+	p.critic = &fake{do: func(_ context.Context, _ int, turn providers.Turn, _ func(providers.Event)) (providers.Outcome, error) {
+		if slices.ContainsFunc(turn.Env, func(kv string) bool { return strings.HasPrefix(kv, "ARBITER_DIFF=") }) {
+			return providers.Outcome{}, errors.New("there is a diff")
+		}
+		return verdict(amp.Approved)
+	}}
+	p.start(&fake{})
+	turn := r.review(r.reviewed("T-2026-001"), "turn-2")
+	if err := os.Remove(strings.TrimPrefix(turn.Env[len(turn.Env)-1], "ARBITER_DIFF=")); err != nil {
+		t.Fatal(err)
+	}
+	r.wantReviewed(&turn, wait(t, "the end of the review", r.begin(t.Context(), turn)), &amp.Verdict{Decision: amp.Approved})
+}
