@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,16 +10,14 @@ import (
 	"path/filepath"
 	"syscall"
 
-	driver "modernc.org/sqlite"
-
 	"arbiter/amp"
 	"arbiter/ssot"
 )
 
 // Backup writes a whole copy of the journal as of one moment to a new file, readable by its owner only, verifies it as [Log.Verify]
 // does, and returns its head. The file has its name only when it was found whole; one that is there is never replaced. To restore it,
-// put it as journal.db into an empty data directory. It is one long read: appends go on meanwhile, but the write-ahead log grows until
-// it is done. progress, if not nil, is called during the verification as there.
+// put it as journal.db into an empty data directory. It reads in short statements, and appends go on meanwhile; only the projections and what
+// was appended last are read as of one moment. progress, if not nil, is called during the verification as there.
 func (l *Log) Backup(ctx context.Context, path string, progress func(done, total uint64)) (h amp.Head, err error) {
 	if err := l.enter(); err != nil {
 		return h, err
@@ -38,7 +35,7 @@ func (l *Log) Backup(ctx context.Context, path string, progress func(done, total
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	made := filepath.Join(dir, fileName)
-	if err := l.writeBackup(ctx, made); err != nil {
+	if err := l.writeBackup(ctx, made, ctx.Err); err != nil {
 		ours := l.fault(err)
 		if errors.Is(ours, ssot.ErrFull) || errors.Is(ours, ssot.ErrFailed) { // what is read does not fill a disk
 			ours = (&file{path: path}).fault(err)
@@ -58,20 +55,6 @@ func (l *Log) Backup(ctx context.Context, path string, progress func(done, total
 	return h, syncPath(filepath.Dir(path))
 }
 
-func (l *Log) writeBackup(ctx context.Context, path string) error {
-	made, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := made.Close(); err != nil {
-		return err
-	}
-	if err := l.copyPages(ctx, path); err != nil {
-		return err
-	}
-	return syncPath(path)
-}
-
 // verifyCopy verifies the journal in a folder, and returns its head.
 func verifyCopy(ctx context.Context, dir string, progress func(done, total uint64)) (h amp.Head, err error) {
 	copied, err := OpenReadOnly(ctx, dir)
@@ -84,47 +67,4 @@ func verifyCopy(ctx context.Context, dir string, progress func(done, total uint6
 		return h, err
 	}
 	return r.Head, r.Err(copied.path)
-}
-
-// backupPages is how many pages one step copies, 8 MB: between steps a backup can be given up.
-const backupPages = 1024
-
-// copyPages copies the file page by page in one read transaction, which no append waits for and which none makes begin anew. It is cheaper
-// than VACUUM INTO: a page is copied as it is.
-func (l *Log) copyPages(ctx context.Context, path string) (err error) {
-	db, err := sql.Open("sqlite", dsn(l.path, "mode=ro&_busy_timeout=2000"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	c, err := db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
-		return err
-	}
-	if _, err := head(ctx, c); err != nil { // the first read fixes the moment
-		return err
-	}
-	err = c.Raw(func(raw any) error {
-		b, err := raw.(interface {
-			NewBackup(to string) (*driver.Backup, error)
-		}).NewBackup(dsn(path, ""))
-		if err != nil {
-			return err
-		}
-		for more := true; more && err == nil; {
-			if more, err = b.Step(backupPages); err == nil {
-				err = ctx.Err()
-			}
-		}
-		return errors.Join(err, b.Finish())
-	})
-	if err != nil {
-		return err
-	}
-	_, err = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	return err
 }

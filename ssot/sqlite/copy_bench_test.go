@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	driver "modernc.org/sqlite"
 
 	"arbiter/amp"
 	"arbiter/ssot"
@@ -140,7 +143,8 @@ func BenchmarkBackup(b *testing.B) {
 	log := benchLog(b, copyEntries())
 	alone, _ := appendsDuring(b, log, 1_000_000, func() error { time.Sleep(2 * time.Second); return nil })
 	for name, backup := range map[string]func(string) error{
-		"copy_pages":  func(path string) error { return log.copyPages(b.Context(), path) },
+		"backup":      func(path string) error { return log.writeBackup(b.Context(), path, b.Context().Err) },
+		"one_read":    func(path string) error { return log.copyPages(b.Context(), path) },
 		"vacuum_into": func(path string) error { return vacuumInto(b.Context(), log.path, path) },
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -206,5 +210,44 @@ func vacuumInto(ctx context.Context, from, to string) error {
 	}
 	defer db.Close()
 	_, err = db.ExecContext(ctx, "VACUUM INTO ?", to)
+	return err
+}
+
+// copyPages is the backup API in one read transaction.
+func (l *Log) copyPages(ctx context.Context, path string) (err error) {
+	db, err := sql.Open("sqlite", dsn(l.path, "mode=ro&_busy_timeout=2000"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if _, err := c.ExecContext(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if _, err := head(ctx, c); err != nil { // the first read fixes the moment
+		return err
+	}
+	err = c.Raw(func(raw any) error {
+		b, err := raw.(interface {
+			NewBackup(to string) (*driver.Backup, error)
+		}).NewBackup(dsn(path, ""))
+		if err != nil {
+			return err
+		}
+		for more := true; more && err == nil; {
+			if more, err = b.Step(1024); err == nil {
+				err = ctx.Err()
+			}
+		}
+		return errors.Join(err, b.Finish())
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return err
 }

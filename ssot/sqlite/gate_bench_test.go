@@ -48,7 +48,7 @@ func playLeft(args []string) error {
 func copyJournal(b *testing.B, log *Log) string {
 	b.Helper()
 	dir := b.TempDir()
-	if err := log.writeBackup(b.Context(), filepath.Join(dir, fileName)); err != nil {
+	if err := log.writeBackup(b.Context(), filepath.Join(dir, fileName), b.Context().Err); err != nil {
 		b.Fatal(err)
 	}
 	return dir
