@@ -55,17 +55,23 @@ func (r *readers) ask(ctx context.Context, text string, args ...any) (*sql.Rows,
 	return s.QueryContext(ctx, args...)
 }
 
-// prepared is the statement of a text, nil when there are too many.
+// prepared is the statement of a text, nil when there are too many. Nobody waits for the preparing of another.
 func (r *readers) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.asked[text]
-	if s != nil || len(r.asked) >= mostAsked {
+	s, full := r.asked[text], len(r.asked) >= mostAsked
+	r.mu.Unlock()
+	if s != nil || full {
 		return s, nil
 	}
 	s, err := r.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close does
-	if err == nil {
-		r.asked[text] = s
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if other := r.asked[text]; other != nil {
+		return other, s.Close()
+	}
+	r.asked[text] = s
+	return s, nil
 }
