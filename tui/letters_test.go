@@ -95,7 +95,7 @@ func TestLetters_drop(t *testing.T) {
 	t.Parallel()
 	d := threeLetters()
 	s, _ := onLetters(t, d, 100, 30)
-	s.Press("space").WaitFor("1 marked").Press("space").WaitFor("2 marked")
+	s.WaitFor("3 messages").Press("space").WaitFor("1 marked").Press("space").WaitFor("2 marked")
 	s.Press("D").WaitFor("Give 2 dead letters up?").Shows("msg_3", "msg_2", "will not  delete it from the journal", "[ Cancel ]")
 	s.arm()
 	s.Press("enter")

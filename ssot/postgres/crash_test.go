@@ -110,9 +110,23 @@ func stored(t *testing.T, log *Log, acked map[uint64]string) {
 	}
 }
 
+// childVersion is the version that other processes of a test show the database.
+const childVersion = "child"
+
+// left waits until the database has ended what killed processes of this test had sent: a commit may still be on its way.
+func left(t *testing.T, log *Log) {
+	t.Helper()
+	for n := 1; n > 0; {
+		err := log.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", "arbiter "+childVersion).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // playAppend appends with several producers until it is killed, and prints each acknowledgement.
 func playAppend(args []string) error {
-	log, err := Open(context.Background(), Options{URL: args[0]})
+	log, err := Open(context.Background(), Options{URL: args[0], Version: childVersion})
 	if err != nil {
 		return err
 	}
@@ -173,6 +187,7 @@ func TestKill(t *testing.T) {
 		}
 		wg.Wait()
 	}
+	left(t, log)
 	stored(t, log, acked)
 	if len(acked) < 20 {
 		t.Errorf("only %d appends were acknowledged: the loop proves nothing", len(acked))
@@ -248,7 +263,7 @@ func playWork(args []string) error {
 		return err
 	}
 	w := &worker{name: args[1], jobs: jobs, ttl: 300 * time.Millisecond, begun: map[amp.TaskID]int{}, done: map[amp.TaskID]bool{}}
-	if w.log, err = Open(context.Background(), Options{URL: args[0], Patience: 10 * time.Minute}); err != nil {
+	if w.log, err = Open(context.Background(), Options{URL: args[0], Patience: 10 * time.Minute, Version: childVersion}); err != nil {
 		return err
 	}
 	for {
@@ -419,6 +434,7 @@ func TestLeases(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	left(t, log)
 	whole(t, log)
 	all, err := ssottest.All(t.Context(), log)
 	if err != nil {
