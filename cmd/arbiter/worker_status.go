@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,10 +116,11 @@ func (a *app) examineWorker(ctx context.Context) []finding {
 		return all
 	}
 	for _, name := range sortedKeys(w.cfg.Agents) {
-		offer := "offered as " + worker.AgentID(w.cfg.Name, name)
-		for i, role := range w.cfg.Agents[name].Roles {
-			offer += []string{", ", " or "}[min(i, 1)] + string(role)
+		var roles []string
+		for _, role := range w.cfg.Agents[name].Roles {
+			roles = append(roles, string(role))
 		}
+		offer := "offered as " + worker.AgentID(w.cfg.Name, name) + ", " + strings.Join(roles, " or ")
 		all = append(all, finding{"agent " + name, "ok", offer, ""})
 		if g := cfg.Agents[name]; known(g) {
 			all = append(all, examineProgram(ctx, name, g, filepath.Dir(file))...)

@@ -63,14 +63,14 @@ func (r *readers) prepared(ctx context.Context, text string) (*sql.Stmt, error) 
 	if s != nil || full {
 		return s, nil
 	}
-	s, err := r.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close does
+	s, err := r.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if other := r.asked[text]; other != nil {
-		return other, s.Close()
+		return other, s.Close() //nolint:sqlclosecheck // one that is kept is closed by Close
 	}
 	r.asked[text] = s
 	return s, nil
