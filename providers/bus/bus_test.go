@@ -184,6 +184,26 @@ func TestFallback_BUS035(t *testing.T) {
 	})
 }
 
+// What goes to a fallback agent in the same moment, or is given up then, stays in the order in which it came (B14).
+func TestFallback_order(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := start(t, &journal{}, nil)
+		enlist(t, b, ada, bob, cyd)
+		var want []string
+		for i := range 20 {
+			id := fmt.Sprint("m", i)
+			send(t, b, note(id, ada, bob, func(m *Message) { m.Routing.FallbackAgents = []string{cyd} }))
+			want = append(want, id)
+		}
+		c := open(t, b, cyd)
+		time.Sleep(time.Minute)
+		if ids, _ := next(t, c, 99); !slices.Equal(ids, want) {
+			t.Errorf("the fallback got %q", ids)
+		}
+	})
+}
+
 // An agent that sends no heartbeat is unhealthy (BUS-044), and a fallback agent takes its messages; heartbeats are consumed (B10).
 func TestHealth_BUS044(t *testing.T) {
 	t.Parallel()

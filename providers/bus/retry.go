@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -119,6 +120,10 @@ func (b *Bus) due(now time.Time) (facts []Fact, next time.Duration) {
 			b.signal(it.to)
 		}
 	}
+	// What is due in the same moment stays in the order in which it came (B14).
+	slices.SortFunc(facts, func(x, y Fact) int {
+		return cmp.Compare(b.state.items[x.Keys[0]].order, b.state.items[y.Keys[0]].order)
+	})
 	return facts, next
 }
 
