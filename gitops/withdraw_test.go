@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"arbiter/amp"
 )
@@ -43,14 +43,20 @@ func TestWithdraw_cutOff(t *testing.T) {
 	w, _ := p.turn(p.space("T-2026-001"), "turn-1", map[string]string{"a.txt": "1\n"})
 	open, _ := p.turn(p.space("T-2026-002"), "turn-2", map[string]string{"b.txt": "1\n"})
 	p.pass(open, 1)
-	arrived := filepath.Join(p.bare, "arrived")
-	p.hook("post-receive", "touch '"+arrived+"'; exec sleep 600")
+	pipe := filepath.Join(p.bare, "arrived")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	arrived, err := os.OpenFile(pipe, os.O_RDWR, 0) // which waits for nobody
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer arrived.Close()
+	p.hook("post-receive", "echo > '"+pipe+"'; exec sleep 600")
 	ctx, cut := context.WithCancel(t.Context())
 	go func() {
 		defer cut()
-		for !exists(arrived) && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond) // for what git does, in a process of its own
-		}
+		_, _ = arrived.Read(make([]byte, 1)) // ends with the file at the latest
 	}()
 	if err := p.g.Pass(ctx, w, 7); err == nil {
 		t.Fatal("Pass was not cut off")

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"arbiter/amp"
 	"arbiter/providers"
@@ -20,22 +19,16 @@ func (r *rig) end(task amp.TaskID) {
 // idle waits until the worker is at work on nothing.
 func (p *place) idle() {
 	p.r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		busy := 0
+	p.eventually(func() string {
 		p.w.mu.Lock()
+		defer p.w.mu.Unlock()
 		for _, job := range p.w.jobs {
 			if job.live {
-				busy++
+				return "a job is under way: " + job.MessageID
 			}
 		}
-		p.w.mu.Unlock()
-		if busy == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			p.r.t.Fatalf("%d jobs are under way", busy)
-		}
-	}
+		return ""
+	})
 }
 
 // files are what a worker has of a task besides its clone.
@@ -142,14 +135,12 @@ func TestWorker_removesEndedLater(t *testing.T) {
 	p.stop()
 	r.end("T-2026-001")
 	p.start(agent)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Lstat(p.files("T-2026-001")[2]); err != nil {
-			break
+	p.eventually(func() string {
+		if _, err := os.Lstat(p.files("T-2026-001")[2]); err == nil {
+			return "what the task left stays"
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("what the task left stays")
-		}
-	}
+		return ""
+	})
 	p.wantFiles("T-2026-001", false)
 	if j := p.job(); j.State != Withdrawn {
 		t.Errorf("the job is %s", j.State)

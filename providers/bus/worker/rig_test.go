@@ -321,9 +321,24 @@ func (p *place) job() *Job {
 // until waits for a state of the one job.
 func (p *place) until(s State) {
 	p.r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); p.job().State != s; time.Sleep(5 * time.Millisecond) {
+	p.eventually(func() string {
+		if job := p.job(); job.State != s {
+			return fmt.Sprintf("the job stays %+v, want it %s", job, s)
+		}
+		return ""
+	})
+}
+
+// eventually looks at what the worker's goroutines and the programs that it starts do, until nothing is wrong with it.
+func (p *place) eventually(wrong func() string) {
+	p.r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		why := wrong()
+		if why == "" {
+			return
+		}
 		if time.Now().After(deadline) {
-			p.r.t.Fatalf("the job stays %+v, want it %s", p.job(), s)
+			p.r.t.Fatal(why)
 		}
 	}
 }
