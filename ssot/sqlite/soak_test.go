@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"runtime"
@@ -132,7 +133,7 @@ func sampled(ctx context.Context, wg *sync.WaitGroup, from int, prefix string) <
 	c := make(chan amp.Record, 1000)
 	wg.Go(func() {
 		defer close(c)
-		for s, n := newSample(), from; ; n++ {
+		for s, n := endless(), from; ; n++ {
 			r := s.record(n)
 			r.ID = fmt.Sprint(prefix, "-", n)
 			select {
@@ -145,9 +146,16 @@ func sampled(ctx context.Context, wg *sync.WaitGroup, from int, prefix string) <
 	return c
 }
 
+// endless is a sample whose tasks end after a hundred entries for ever: what an entry costs grows with what its task went through.
+func endless() *sample {
+	s := newSample()
+	s.tasks = math.MaxInt
+	return s
+}
+
 // poll reads what four screens do, ten times a second each, follows the journal, and reads long.
 func poll(ctx context.Context, t *testing.T, log *Log, wg *sync.WaitGroup) *spans {
-	polled, s := &spans{}, newSample()
+	polled, s := &spans{}, endless()
 	for c := range 4 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
