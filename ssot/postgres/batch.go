@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,7 +17,7 @@ import (
 // store puts the batch into the journal in one transaction, with the projections of the tasks that it touches. It returns after
 // COMMIT, or with nothing stored.
 func (w *writer) store(ctx context.Context) error {
-	if stored, err := w.storeAtOnce(ctx, w.batch); stored || err != nil {
+	if stored, err := w.storeAtOnce(ctx); stored || err != nil {
 		return err
 	}
 	err := w.transaction(ctx, false)
@@ -55,21 +57,59 @@ func (w *writer) transaction(ctx context.Context, ids bool) error {
 // calmEnough is after how many transactions without another writer the next one is made without asking first.
 const calmEnough = 4
 
-// storeAtOnce stores a batch in one round trip, for what the cache holds to be true: while there is no other writer, all tasks are
-// known or new, nothing is refused and nothing was sent before. The transaction itself checks the head and the leases. It reports false, with
-// nothing stored, when any of that is not so.
-func (w *writer) storeAtOnce(ctx context.Context, batch []*group.Request) (stored bool, err error) {
+// storeAtOnce stores the batch in one round trip, for what the cache holds to be true: while there is no other writer, all tasks are
+// known or new, nothing is refused and nothing was sent before. What comes while the batch is folded goes along. The transaction itself checks
+// the head and the leases. It reports false, with nothing stored, when any of that is not so.
+func (w *writer) storeAtOnce(ctx context.Context) (stored bool, err error) {
 	if w.calm < calmEnough || w.sent != nil {
 		return false, nil
 	}
-	q := questionOf(batch, false)
-	for _, task := range q.tasks {
-		if k, there := w.tasks[task]; there && k.round != w.round || !there && !w.isNew(task) {
-			return false, nil
+	q := &question{held: map[amp.TaskID]uint64{}}
+	w.begin()
+	for n := 0; n < len(w.batch); w.batch = w.queue.More() {
+		more := w.batch[n:]
+		n = len(w.batch)
+		plain, err := w.foldPlain(q, more)
+		if err != nil || !plain {
+			w.revert()
+			return false, err
 		}
 	}
-	epochs := make([]int64, 0, len(q.leases))
-	for _, r := range batch {
+	if len(w.entries) == 0 {
+		w.revert()
+		return false, nil
+	}
+	b := &pgx.Batch{}
+	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+	err = w.write(ctx, b, func() {
+		if len(q.held) > 0 {
+			tasks := slices.Sorted(maps.Keys(q.held)) // leases are locked in one order
+			epochs := make([]int64, len(tasks))
+			for i, task := range tasks {
+				epochs[i] = int64(q.held[task])
+			}
+			b.Queue(wantLeases, texts(tasks), epochs, len(epochs))
+		}
+	})
+	if c := code(err); c != divisionByZero && c != uniqueViolation {
+		return err == nil, err
+	}
+	w.calm, w.sent = 0, nil
+	w.revert()
+	_, err = w.conn.Exec(ctx, "ROLLBACK")
+	return false, err
+}
+
+// foldPlain folds requests for which nothing needs to be asked, with the leases that they name in q. It reports false when one of them is not
+// such a one.
+func (w *writer) foldPlain(q *question, more []*group.Request) (bool, error) {
+	for _, r := range more {
+		for i := range r.Records {
+			task := r.Records[i].TaskID
+			if k, there := w.tasks[task]; task != "" && (there && k.round != w.round || !there && !w.isNew(task)) {
+				return false, nil
+			}
+		}
 		if r.Judged == nil {
 			continue
 		}
@@ -80,32 +120,11 @@ func (w *writer) storeAtOnce(ctx context.Context, batch []*group.Request) (store
 			q.held[task] = epoch
 		}
 	}
-	for _, task := range q.leases {
-		epochs = append(epochs, int64(q.held[task]))
+	refused, err := w.foldAll(q, more)
+	if errors.Is(err, errAllTasks) {
+		return false, nil
 	}
-	w.begin()
-	refused, err := w.foldAll(q, batch)
-	if err != nil || len(refused) > 0 || len(w.entries) == 0 {
-		w.revert()
-		if errors.Is(err, errAllTasks) {
-			err = nil
-		}
-		return false, err
-	}
-	b := &pgx.Batch{}
-	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	err = w.write(ctx, b, func() {
-		if len(epochs) > 0 {
-			b.Queue(wantLeases, texts(q.leases), epochs, len(epochs))
-		}
-	})
-	if c := code(err); c != divisionByZero && c != uniqueViolation {
-		return err == nil, err
-	}
-	w.calm, w.sent = 0, nil
-	w.revert()
-	_, err = w.conn.Exec(ctx, "ROLLBACK")
-	return false, err
+	return len(refused) == 0, err
 }
 
 // foldBatch folds the records of the batch into the cache, and answers for them as they will be stored.
