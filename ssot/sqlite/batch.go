@@ -100,6 +100,7 @@ func (w *writer) tend(idle bool) {
 
 // insert stores the records of a batch. Facts are folded once: a second run parses them anew.
 func (w *writer) insert(batch []*group.Request, again bool) error {
+	w.rows = w.rows[:0] // a transaction that failed may have left some
 	for _, r := range batch {
 		r.Out = make([]ssot.Appended, len(r.Records))
 		for i := range r.Records {
@@ -115,7 +116,7 @@ func (w *writer) insert(batch []*group.Request, again bool) error {
 			}
 		}
 	}
-	return nil
+	return w.put()
 }
 
 // one stores a record. An error is about the whole batch; what concerns the record alone is in the answer.
@@ -147,23 +148,36 @@ func (w *writer) one(r *amp.Record, fact amp.Fact) (out ssot.Appended, err error
 			return out, err
 		}
 	}
-	if err := w.insertEntry(&e, key); err != nil {
-		return out, err
-	}
+	w.rows = append(w.rows, entryRow{e, key})
 	w.tail.add(tailRow{e.Seq, key, e.ID})
 	return ssot.Appended{Entry: e, Fresh: true}, w.apply(e, fact)
 }
 
-func (w *writer) insertEntry(e *amp.Entry, key uint64) error {
-	body := e.Body
-	if body == nil {
-		body = []byte{} // nil would be NULL
-	}
-	return step(w.stmt.insertEntry, int64(e.Seq), int64(key), e.At.UnixMilli(), e.ID, string(e.Kind), string(e.Role), e.Actor, e.Hash[:], body)
+// entryRow is an entry with the key of its task.
+type entryRow struct {
+	amp.Entry
+	task uint64
+}
+
+// put writes the entries of a batch, many with one statement.
+func (w *writer) put() error {
+	err := insertRows(&w.stmt.insertEntries, w.rows, func(args []any, e entryRow) []any {
+		body := e.Body
+		if body == nil {
+			body = []byte{} // nil would be NULL
+		}
+		return append(args, int64(e.Seq), int64(e.task), e.At.UnixMilli(), e.ID, string(e.Kind), string(e.Role), e.Actor, e.Hash[:], body)
+	})
+	clear(w.rows) // lets go of the bodies
+	w.rows = w.rows[:0]
+	return err
 }
 
 // known answers for a record whose id an entry has.
 func (w *writer) known(r *amp.Record, seq uint64) (ssot.Appended, error) {
+	if err := w.put(); err != nil { // it may be one of them
+		return ssot.Appended{}, err
+	}
 	e, err := scanEntry(w.stmt.entryBySeq.QueryRowContext(context.Background(), int64(seq)))
 	if err != nil {
 		return ssot.Appended{}, err

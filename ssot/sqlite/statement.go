@@ -12,7 +12,8 @@ import (
 // context never ends, which also keeps the driver from watching it.
 type statements struct {
 	begin, commit, rollback        *sql.Stmt
-	insertEntry, entryBySeq        *sql.Stmt
+	insertEntries                  inserts
+	entryBySeq                     *sql.Stmt
 	entriesAfter, tail             *sql.Stmt
 	insertKey, keyByTask           *sql.Stmt
 	insertIDs, insertOfTasks       inserts
@@ -36,6 +37,8 @@ const (
 // selectUsage reads the usage of the agents, "{}" before a turn has ended.
 const selectUsage = "SELECT coalesce(max(state), '{}') FROM usage"
 
+const insertEntry = "INSERT INTO entry (seq, task, at, id, kind, role, actor, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
 const entryColumns = `e.seq, e.kind, coalesce(k.task_id, ''), e.role, e.actor, e.at, e.id, e.body,
 	coalesce((SELECT p.hash FROM entry p WHERE p.seq = e.seq - 1), zeroblob(32)), e.hash`
 
@@ -45,7 +48,8 @@ func (s *statements) all() []statement {
 		{&s.begin, "BEGIN IMMEDIATE"},
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
-		{&s.insertEntry, "INSERT INTO entry (seq, task, at, id, kind, role, actor, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.insertEntries.one, insertEntry},
+		{&s.insertEntries.many, insertEntry + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?)", rowsAtOnce-1)},
 		{&s.entryBySeq, "SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.seq = ?"},
 		{&s.entriesAfter, "SELECT " + entryColumns + ` FROM entry e LEFT JOIN task_key k ON k.key = e.task
 			WHERE e.seq > ? ORDER BY e.seq LIMIT ?`},

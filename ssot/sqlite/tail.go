@@ -98,17 +98,17 @@ func (t *tail) ahead(s *statements, n int) error {
 }
 
 func (t *tail) put(s *statements, byID, byTask []tailRow) error {
-	err := s.insertIDs.each(byID, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
+	err := insertRows(&s.insertIDs, byID, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
 	if err != nil {
 		return err
 	}
-	err = s.insertOfTasks.each(byTask, func(args []any, r tailRow) []any {
+	err = insertRows(&s.insertOfTasks, byTask, func(args []any, r tailRow) []any {
 		return append(args, int64(r.seq>>bucketBits), int64(r.task), int64(r.seq))
 	})
 	if err != nil {
 		return err
 	}
-	return s.insertSpans.each(t.unmarked(byTask), func(args []any, r tailRow) []any {
+	return insertRows(&s.insertSpans, t.unmarked(byTask), func(args []any, r tailRow) []any {
 		bucket := r.seq >> bucketBits
 		return append(args, int64(bucket>>spanBits), int64(r.task), int64(1)<<(bucket&(1<<spanBits-1)))
 	})
@@ -161,32 +161,6 @@ func (t *tail) write(s *statements) error {
 		return err
 	}
 	return step(s.updateIndexed, int64(t.rows[len(t.rows)-1].seq))
-}
-
-// rowsAtOnce is how many rows one statement inserts: each call of a statement costs about as much as a row.
-const rowsAtOnce = 16
-
-// inserts are the statements that insert one row and rowsAtOnce of them.
-type inserts struct{ one, many *sql.Stmt }
-
-// each inserts rows, whose values add appends.
-func (s *inserts) each(rows []tailRow, add func(args []any, r tailRow) []any) error {
-	var args []any
-	for len(rows) > 0 {
-		n, stmt := 1, s.one
-		if len(rows) >= rowsAtOnce {
-			n, stmt = rowsAtOnce, s.many
-		}
-		args = args[:0]
-		for _, r := range rows[:n] {
-			args = add(args, r)
-		}
-		if err := step(stmt, args...); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
 }
 
 // find is the seq of the entry with an id, 0 when there is none.

@@ -105,7 +105,7 @@ func TestTail_otherEntry(t *testing.T) {
 			return err
 		}
 		return w.transaction(func() error {
-			return w.stmt.insertIDs.each([]tailRow{{seq: 2, id: "one"}}, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
+			return insertRows(&w.stmt.insertIDs, []tailRow{{seq: 2, id: "one"}}, func(args []any, r tailRow) []any { return append(args, r.id, int64(r.seq)) })
 		})
 	})
 	if err == nil || !strings.Contains(err.Error(), "NOT NULL") {

@@ -21,6 +21,8 @@ type writer struct {
 	stmt statements
 	*tables
 	recent recent
+	// rows are the entries of the batch that are not written yet.
+	rows []entryRow
 	// full is with how many entries in the tail the tables are written.
 	full int
 	// failed is why nothing is acknowledged any more.
