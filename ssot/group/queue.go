@@ -60,9 +60,9 @@ type Queue struct {
 
 	c chan *Request
 
-	// Of the goroutine that serves: the appends that it has, and what needs the writer for itself after them.
-	batch  []*Request
-	single *Request
+	// Of the goroutine that serves: the appends that it has, those that it serves next, and what needs the writer for itself after them.
+	batch, ahead []*Request
+	single       *Request
 }
 
 // NewQueue is an empty queue.
@@ -116,9 +116,10 @@ func (q *Queue) Serve(store func(batch []*Request) error, alone func(f func() er
 	q.batch = make([]*Request, 0, Batch)
 	for r, open := q.next(false); open; r, open = q.next(true) {
 		q.batch, q.single = q.batch[:0], nil
-		q.take(r)
-		if batch := q.More(); len(batch) > 0 {
+		q.take(r, &q.batch)
+		for batch := q.More(); len(batch) > 0; batch = q.batch {
 			q.answer(store(batch))
+			q.batch, q.ahead = q.ahead, q.batch[:0]
 		}
 		if q.single != nil {
 			q.single.Err = alone(q.single.Alone)
@@ -153,26 +154,57 @@ func (q *Queue) next(served bool) (r *Request, open bool) {
 
 // More takes what has come meanwhile into the batch that is served, without waiting, and returns all of the batch. Only store calls it.
 func (q *Queue) More() []*Request {
-	n := 0
-	for _, r := range q.batch {
-		n += len(r.Records)
-	}
-	for q.single == nil && n < Batch {
-		select {
-		case r, open := <-q.c:
-			if !open {
-				return q.batch
-			}
-			n += q.take(r)
-		default:
-			return q.batch
-		}
-	}
+	q.more(&q.batch)
 	return q.batch
 }
 
+// Ahead waits for what comes until the channel is closed, takes it into the batch that is served after this one, and returns what it took. It
+// returns none once the channel is closed. Only store calls it.
+func (q *Queue) Ahead(until <-chan struct{}) []*Request {
+	for q.single == nil && records(q.ahead) < Batch {
+		select {
+		case r, open := <-q.c:
+			if !open {
+				<-until
+				return nil
+			}
+			n := len(q.ahead)
+			q.take(r, &q.ahead)
+			if q.more(&q.ahead); len(q.ahead) > n {
+				return q.ahead[n:]
+			}
+		case <-until:
+			return nil
+		}
+	}
+	<-until
+	return nil
+}
+
+// more takes what has come into a batch that has room.
+func (q *Queue) more(batch *[]*Request) {
+	for n := records(*batch); q.single == nil && n < Batch; {
+		select {
+		case r, open := <-q.c:
+			if !open {
+				return
+			}
+			n += q.take(r, batch)
+		default:
+			return
+		}
+	}
+}
+
+func records(batch []*Request) (n int) {
+	for _, r := range batch {
+		n += len(r.Records)
+	}
+	return n
+}
+
 // take claims a request, and says how many records it adds to the batch.
-func (q *Queue) take(r *Request) int {
+func (q *Queue) take(r *Request, batch *[]*Request) int {
 	switch {
 	case !r.claim():
 		return 0
@@ -180,7 +212,7 @@ func (q *Queue) take(r *Request) int {
 		q.single = r
 		return 0
 	}
-	q.batch = append(q.batch, r)
+	*batch = append(*batch, r)
 	return len(r.Records)
 }
 

@@ -62,11 +62,16 @@ const calmEnough = 4
 // the head and the leases. It reports false, with nothing stored, when any of that is not so.
 func (w *writer) storeAtOnce(ctx context.Context) (stored bool, err error) {
 	if w.calm < calmEnough || w.sent != nil {
+		w.revert()
 		return false, nil
 	}
-	q := &question{held: map[amp.TaskID]uint64{}}
-	w.begin()
-	for n := 0; n < len(w.batch); w.batch = w.queue.More() {
+	q, n := w.next, w.folded
+	w.next, w.folded = nil, 0
+	if q == nil {
+		q = &question{held: map[amp.TaskID]uint64{}}
+		w.begin()
+	}
+	for w.batch = w.queue.More(); n < len(w.batch); w.batch = w.queue.More() {
 		more := w.batch[n:]
 		n = len(w.batch)
 		plain, err := w.foldPlain(q, more)
@@ -98,6 +103,24 @@ func (w *writer) storeAtOnce(ctx context.Context) (stored bool, err error) {
 	w.revert()
 	_, err = w.conn.Exec(ctx, "ROLLBACK")
 	return false, err
+}
+
+// foldAhead folds what comes until the channel is closed, for the transaction that comes next.
+func (w *writer) foldAhead(until <-chan struct{}) {
+	if len(w.tasks) > cacheLen {
+		return // they are let go of first
+	}
+	for came := w.queue.Ahead(until); len(came) > 0; came = w.queue.Ahead(until) {
+		if w.next == nil {
+			w.next = &question{held: map[amp.TaskID]uint64{}}
+			w.begin()
+		}
+		if plain, err := w.foldPlain(w.next, came); err != nil || !plain {
+			w.revertAhead() // it is folded again when it is its turn, and what is wrong with it is found again
+			return
+		}
+		w.folded += len(came)
+	}
 }
 
 // foldPlain folds requests for which nothing needs to be asked, with the leases that they name in q. It reports false when one of them is not

@@ -35,24 +35,43 @@ type cache struct {
 	// complete is set while the board has every task.
 	complete bool
 
-	// Of the transaction under way: what there was before it, the tasks that changed, and what is to be stored.
+	// The transaction that is folded, if open; the one that was sent and not answered, if not nil, which comes before it.
+	*change
 	open   bool
+	flying *change
+	spare  *change // one that is stored
+	// next is what is asked for by the requests that were folded ahead of their turn, and folded how many they are.
+	next   *question
+	folded int
+}
+
+// change is what a transaction stores, and what there was before it.
+type change struct {
 	before struct {
 		board             amp.Board
 		everything, usage uint64
 	}
-	dirty   map[amp.TaskID]struct{}
+	dirty   map[amp.TaskID]struct{} // tasks whose state changed
 	touched map[amp.TaskID]struct{}
 	newKeys []amp.TaskID
 	entries []amp.Entry
 	pending map[string]int // ids of entries
 }
 
+func newChange() *change {
+	return &change{dirty: map[amp.TaskID]struct{}{}, touched: map[amp.TaskID]struct{}{}, pending: map[string]int{}}
+}
+
+func (c *change) clear() {
+	clear(c.dirty)
+	clear(c.touched)
+	clear(c.pending)
+	clear(c.entries) // lets go of the bodies
+	c.newKeys, c.entries = c.newKeys[:0], c.entries[:0]
+}
+
 func newCache() *cache {
-	return &cache{
-		board: amp.NewBoard(), tasks: map[amp.TaskID]known{}, dirty: map[amp.TaskID]struct{}{}, touched: map[amp.TaskID]struct{}{},
-		pending: map[string]int{},
-	}
+	return &cache{board: amp.NewBoard(), tasks: map[amp.TaskID]known{}, change: newChange()}
 }
 
 // begin notes where a transaction begins.
@@ -61,43 +80,62 @@ func (c *cache) begin() {
 	c.before.board = *c.board
 	c.before.board.Numbers = maps.Clone(c.board.Numbers)
 	c.before.everything, c.before.usage = c.everything, c.usage
-	c.end()
+	c.change.clear()
 	c.open = true
 }
 
 func (c *cache) end() {
 	c.open = false
-	clear(c.dirty)
-	clear(c.touched)
-	clear(c.pending)
-	clear(c.entries) // lets go of the bodies
-	c.newKeys, c.entries = c.newKeys[:0], c.entries[:0]
+	c.change.clear()
 }
 
-// revert goes back to where the transaction began.
+// revert goes back to where the transactions under way began.
 func (c *cache) revert() {
-	if !c.open {
-		return
+	c.revertAhead()
+	if c.flying != nil {
+		c.undo(c.flying)
+		c.flying = nil
 	}
-	*c.board = c.before.board
-	c.board.Numbers = maps.Clone(c.before.board.Numbers)
-	c.everything, c.usage = c.before.everything, c.before.usage
-	for id := range c.dirty {
-		delete(c.board.Tasks, id)
-		delete(c.tasks, id)
-	}
-	for id := range c.touched {
-		delete(c.board.Tasks, id)
-		delete(c.tasks, id)
-	}
-	c.complete = c.complete && len(c.dirty) == 0
-	c.end()
 }
 
-// commit ends a transaction that is stored.
+// revertAhead goes back to where the transaction began that is folded and not sent.
+func (c *cache) revertAhead() {
+	if c.open {
+		c.undo(c.change)
+		c.open = false
+	}
+	c.next, c.folded = nil, 0
+}
+
+func (c *cache) undo(t *change) {
+	*c.board = t.before.board
+	c.board.Numbers = maps.Clone(t.before.board.Numbers)
+	c.everything, c.usage = t.before.everything, t.before.usage
+	for id := range t.dirty {
+		delete(c.board.Tasks, id)
+		delete(c.tasks, id)
+	}
+	for id := range t.touched {
+		delete(c.board.Tasks, id)
+		delete(c.tasks, id)
+	}
+	c.complete = c.complete && len(t.dirty) == 0
+	t.clear()
+}
+
+// fly is called when the transaction is sent: another one may be folded then.
+func (c *cache) fly() {
+	c.flying, c.change, c.open = c.change, c.spare, false
+	if c.spare = nil; c.change == nil {
+		c.change = newChange()
+	}
+}
+
+// commit ends the transaction that was sent, and is stored.
 func (c *cache) commit() {
-	c.end()
-	if c.complete = false; len(c.tasks) > cacheLen {
+	c.flying.clear()
+	c.flying, c.spare, c.complete = nil, c.flying, false
+	if len(c.tasks) > cacheLen && !c.open {
 		c.forget()
 	}
 }

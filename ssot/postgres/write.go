@@ -52,13 +52,30 @@ func (w *writer) write(ctx context.Context, b *pgx.Batch, more func()) error {
 	}
 	b.Queue("COMMIT")
 	w.sent = &head
-	if err := w.conn.SendBatch(ctx, b).Close(); err != nil {
+	w.fly()
+	if err := w.send(ctx, b); err != nil {
 		return err
 	}
 	w.sent = nil
 	w.commit()
 	w.stored(head.Seq)
 	return nil
+}
+
+// send sends a transaction. What comes until it is answered is folded meanwhile, as long as that is plain: neither the database nor this
+// program then waits for the other. If the transaction is not stored, what was folded behind it is folded again.
+func (w *writer) send(ctx context.Context, b *pgx.Batch) (err error) {
+	if w.calm < calmEnough {
+		return w.conn.SendBatch(ctx, b).Close()
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		err = w.conn.SendBatch(ctx, b).Close()
+	}()
+	w.foldAhead(answered)
+	<-answered
+	return err
 }
 
 func (w *writer) queueHead(b *pgx.Batch) {
