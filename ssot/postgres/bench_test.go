@@ -41,6 +41,7 @@ func openUnordered(b *testing.B, s *pgtest.Server, state []byte) *unordered {
 	b.Helper()
 	u := &unordered{conn: conn(b, s.URL("public")), queue: group.NewQueue(), ended: make(chan struct{})}
 	run(b, u.conn, quickCompression)
+	quickArrays(u.conn)
 	go func() {
 		defer close(u.ended)
 		u.queue.Serve(func(batch []*group.Request) error { return u.store(batch, state) }, nil)

@@ -149,6 +149,7 @@ func (w *writer) connect(ctx context.Context) (err error) {
 		w.conn = nil
 		return err
 	}
+	quickArrays(w.conn)
 	// What is acknowledged is on the disk of the server; what it asks of standbys beyond that stays as it is set.
 	var commit string
 	if err := w.conn.QueryRow(ctx, "SHOW synchronous_commit").Scan(&commit); err != nil {
