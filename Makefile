@@ -99,9 +99,24 @@ LOAD := ARBITER_LOAD_CONNECTIONS=9500 ARBITER_LOAD_MESSAGES=100000 ARBITER_LOAD_
 load: ## connections and messages by the thousand against the program, as before a release
 	$(LOAD) $(GO) test -count=1 -timeout 2h -v -run 'TestLoad' ./cmd/arbiter
 
+# The journal takes a gigabyte of the temporary folder, and is kept there for the next time.
+BENCH_ENTRIES ?= 1000000
+BENCH := $(GO) test -run '^$$' -timeout 2h
+RIVER := $(CURDIR)/bin/river
+
 .PHONY: bench
-bench: ## speed and memory, each against a limit measured in the same run
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: bench-journal ## speed and memory, each against a limit measured in the same run; half an hour on a machine that does nothing else
+	$(BENCH) -bench . -benchmem $$($(GO) list ./... | grep -v /ssot/)
+
+.PHONY: bench-journal
+bench-journal: ## the journal alone, with a million entries, and in PostgreSQL where that is installed
+	ARBITER_BENCH_ENTRIES=$(BENCH_ENTRIES) $(BENCH) ./ssot/sqlite -bench 'Append$$|Growth|Ready' -benchtime 20x
+	ARBITER_BENCH_ENTRIES=$(BENCH_ENTRIES) $(BENCH) ./ssot/sqlite -bench 'Screen|Search' -benchtime 200x
+	ARBITER_BENCH_ENTRIES=$(BENCH_ENTRIES) $(BENCH) ./ssot/sqlite -bench 'Verify|Size' -benchtime 3x
+	$(BENCH) ./ssot/sqlite -bench 'Open|Fold|Index|Backup|Export' -benchtime 3x
+	@$(GO) build -C ssot/postgres/testdata/river -o $(RIVER) . || echo "River cannot be built without the network: tasks are NOT compared with it"
+	ARBITER_BENCH_RIVER=$$(test -x $(RIVER) && echo $(RIVER)) $(BENCH) ./ssot/postgres -bench 'Append|Task' -benchtime 10x
+	$(BENCH) ./ssot/postgres -bench Search -benchtime 1x
 
 .PHONY: bench-tui
 bench-tui: ## speed of the screens; docs/benchmarks.md has the figures
