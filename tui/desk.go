@@ -23,6 +23,8 @@ type desk struct {
 	reviews map[amp.TaskID]*review
 	// edit runs the person's editor on a text; nil is the real one.
 	edit func(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd
+	// opened is the editor that has the terminal, until what it left was delivered.
+	opened *editing
 	// head is the last entry that follow has seen.
 	head uint64
 	// last is the decision with an undo time that was taken last.

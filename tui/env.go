@@ -59,6 +59,7 @@ type env struct {
 	copied   func(text string) string
 	desk     desk             // what the admin has in hand: drafts, read marks
 	saved    saved            // what outlives the program
+	hold     func(on bool)    // keeps the keys that end programs for an editor; nil where nothing else takes them
 	exports  string           // the folder that was chosen for exports
 	splits   map[Kind]float64 // where the person put the line between two panes
 	// words are what muted has made with the theme of wordsEpoch.

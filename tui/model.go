@@ -57,6 +57,8 @@ type parts struct {
 	guard  *term.Guard
 	// state is the file of what outlives the program, nil for none.
 	state *stateFile
+	// left is what editors of programs that ended left behind.
+	left []failure
 }
 
 // newModel returns the root before its board is there. The pump must be run with the same ctx. The problems are those of
@@ -76,6 +78,9 @@ func newModel(ctx context.Context, cfg Config, with parts) *model {
 	m.keys = action.NewResolver(e.Reg)
 	m.register()
 	m.restore(with.state)
+	for _, f := range with.left {
+		e.report(f)
+	}
 	for _, p := range e.Reg.Override(cfg.Keys) {
 		e.Fail(p)
 	}
@@ -165,6 +170,8 @@ func (m *model) take(msg tea.Msg) (tea.Cmd, bool) {
 		return nil, true
 	case endedMsg:
 		return m.ended(msg), true
+	case editorEndedMsg:
+		return m.editorEnded(msg), true
 	case pageMsg:
 		m.gate.mark()
 		return m.deliver(msg), true
@@ -195,12 +202,20 @@ func (m *model) deliver(msg pageMsg) tea.Cmd {
 	if msg.msg == nil {
 		return nil
 	}
-	if s := m.env.sheet; s != nil && any(s) == msg.to {
-		return s.Update(msg.msg)
+	if r := m.receiver(msg.to); r != nil {
+		return r.Update(msg.msg)
+	}
+	return nil
+}
+
+// receiver is the page or sheet that asked, nil when it lives no longer.
+func (m *model) receiver(asker any) interface{ Update(tea.Msg) tea.Cmd } {
+	if s := m.env.sheet; s != nil && any(s) == asker {
+		return s
 	}
 	for _, p := range m.nav.pages() {
-		if any(p) == msg.to {
-			return p.Update(msg.msg)
+		if any(p) == asker {
+			return p
 		}
 	}
 	return nil

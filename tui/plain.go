@@ -42,7 +42,7 @@ func RunPlain(ctx context.Context, cfg Config, in io.Reader, out io.Writer) erro
 	defer signal.Stop(leave)
 	lines := term.NewLines(in)
 	p := newPlain(ctx, cfg, plainParts{
-		parts: parts{now: time.Now, newID: newID, zone: time.Local}, out: out, lines: lines, terminal: lines.Terminal(), signs: signs,
+		parts: parts{now: time.Now, newID: newID, zone: time.Local, left: leftByEditors(cfg)}, out: out, lines: lines, terminal: lines.Terminal(), signs: signs,
 		width: columns(os.Getenv), interrupt: interrupt, leave: leave,
 	})
 	return p.run()
@@ -131,7 +131,7 @@ func (p *plain) run() error {
 	case p.voice.err != nil:
 		return p.voice.err
 	case errors.Is(err, errLeft):
-		return nil
+		return p.m.untaken()
 	}
 	return err
 }
@@ -342,12 +342,19 @@ func (p *plain) settle() {
 			p.flying--
 			p.take(msg)
 		case <-p.interrupt:
+			if p.e.desk.opened != nil { // the key was for the editor
+				continue
+			}
 			if p.e.busy != nil {
 				p.e.busy.cancel()
 				continue
 			}
 			return
 		case <-patience.C:
+			if p.e.desk.opened != nil {
+				patience.Reset(pastPatience)
+				continue
+			}
 			p.due = 0
 			if p.e.busy == nil {
 				return

@@ -343,15 +343,15 @@ func (p *plain) restage(d *decision) error {
 	return nil
 }
 
-// edit runs the person's editor on a text, for the pages of the model. Nobody reads the input meanwhile: no question is open.
+// edit runs the person's editor on a text, for the pages of the model. Nobody reads the input meanwhile: no question is asked before it ends.
 func (p *plain) edit(name string, text []byte, line int, done func([]byte, error) tea.Msg) tea.Cmd {
 	in, out := term.Standard()
 	x := &editing{name: name, text: text, line: line, stdin: in, stdout: out, stderr: out}
+	p.e.opens(x)
 	if !p.terminal { // an editor must not take the answers of a pipe for its own
 		x.stdin, x.stdout = nil, io.Discard
 	}
 	return func() tea.Msg {
-		err := x.Run()
-		return done(x.got, editorError(err))
+		return x.end(x.Run(), done)
 	}
 }

@@ -181,12 +181,16 @@ func (p *planPage) edited(m editedMsg) tea.Cmd {
 		e.Fail(fmt.Errorf("edit the plan of %s: %w", p.id, m.err))
 		return nil
 	}
-	if len(bytes.TrimSpace(m.text)) == 0 || t == nil || t.Plan == nil {
+	if len(bytes.TrimSpace(m.text)) == 0 {
 		e.desk.keep(p.draftKey(), "")
 		e.Toast(theme.Time, "the text is empty: nothing happens")
 		return nil
 	}
 	e.desk.keep(p.draftKey(), string(m.text))
+	if t == nil || t.Plan == nil {
+		e.Toast(theme.Time, "there is no plan any more: the text is kept")
+		return nil
+	}
 	plan, err := readPlan(m.text, t.Plan)
 	if err != nil {
 		e.Fail(fmt.Errorf("%w; the text is kept, E opens it again", err))

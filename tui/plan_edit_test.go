@@ -2,8 +2,6 @@ package tui
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -334,48 +332,6 @@ func TestPlanDelta_complete(t *testing.T) {
 				t.Errorf("delta = %+v: a change that an approval binds is not named", d)
 			}
 		})
-	}
-}
-
-func TestEditorCommand(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		visual, editor string
-		line           int
-		want           string
-	}{
-		"nothing set":   {"", "", 0, "vi f.toml"},
-		"EDITOR":        {"", "nano -w", 7, "nano -w +7 f.toml"},
-		"VISUAL wins":   {"/usr/bin/nvim", "nano", 3, "/usr/bin/nvim +3 f.toml"},
-		"helix":         {"hx", "", 3, "hx f.toml:3"},
-		"code":          {"code --wait", "", 3, "code --wait --goto f.toml:3"},
-		"unknown, line": {"my-editor", "", 3, "my-editor f.toml"},
-	} {
-		env := map[string]string{"VISUAL": tc.visual, "EDITOR": tc.editor}
-		if got := strings.Join(editorCommand(func(k string) string { return env[k] }, "f.toml", tc.line), " "); got != tc.want {
-			t.Errorf("%s: %q, want %q", name, got, tc.want)
-		}
-	}
-}
-
-// The real run: a program that writes into the file, and one that fails after it wrote.
-func TestEditing(t *testing.T) {
-	script := filepath.Join(t.TempDir(), "editor")
-	for name, tc := range map[string]struct {
-		body string
-		fail bool
-	}{"writes": {"printf ' more' >> \"$1\"", false}, "fails": {"printf ' more' >> \"$1\"; exit 3", true}} {
-		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+tc.body+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		t.Setenv("VISUAL", script)
-		x := &editing{name: "plan.toml", text: []byte("text")}
-		if err := x.Run(); (err != nil) != tc.fail {
-			t.Errorf("%s: %v", name, err)
-		}
-		if string(x.got) != "text more" {
-			t.Errorf("%s: got %q", name, x.got)
-		}
 	}
 }
 

@@ -54,9 +54,10 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m := newModel(ctx, cfg, parts{
 		state: state,
-		theme: th, now: time.Now, newID: newID, zone: time.Local, guard: guard,
+		theme: th, now: time.Now, newID: newID, zone: time.Local, guard: guard, left: leftByEditors(cfg),
 		copied: func(text string) string { return copyText(out, kind, text) },
 	})
+	m.env.hold = guard.Hold
 	m.call = func(title, body string, bell bool) error { return callAdmin(out, kind, title, body, bell) }
 	dump, writeDump, err := newDumper(os.Getenv("TUI_DUMP"))
 	if err != nil {
@@ -93,6 +94,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	if err != nil && ended != nil {
 		return ended // the caller ended the program, and knows why
+	}
+	if err == nil {
+		err = m.untaken()
 	}
 	if err == nil && !m.env.saved.failed {
 		err = kept

@@ -1,17 +1,18 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"arbiter/amp"
+	"arbiter/tui"
+	"arbiter/tui/editor"
 )
 
 func newPlan(a *app) *cobra.Command {
@@ -280,12 +281,11 @@ func newPlanEdit(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			send := func(plan *amp.Plan) error { return k.submit(c.Context(), t, amp.Revise, d, amp.Args{Plan: plan}) }
 			if plan == nil {
-				if plan, err = a.editPlan(c.Context(), t); err != nil {
-					return err
-				}
+				return a.editPlan(t, send)
 			}
-			return k.submit(c.Context(), t, amp.Revise, d, amp.Args{Plan: plan})
+			return send(plan)
 		}),
 	}
 	d.flags(c)
@@ -293,60 +293,44 @@ func newPlanEdit(a *app) *cobra.Command {
 	return c
 }
 
-// editPlan opens the plan in the person's editor. What was typed stays in a file when it is no plan.
-func (a *app) editPlan(ctx context.Context, t *amp.Task) (*amp.Plan, error) {
+// editPlan opens the plan in the person's editor and sends what comes back. What was typed stays in a file unless it was sent.
+func (a *app) editPlan(t *amp.Task, send func(*amp.Plan) error) (err error) {
 	p, err := planned(t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !a.terminal() {
-		return nil, usage("plan edit needs -f, since standard input is no terminal").then("arbiter plan show " + string(t.ID) + " --toml > plan.toml")
+		return usage("plan edit needs -f, since standard input is no terminal").then("arbiter plan show " + string(t.ID) + " --toml > plan.toml")
 	}
 	before, err := writePlanTOML(p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := os.CreateTemp("", "arbiter-"+string(t.ID)+"-*.toml")
+	text, err := editor.Open(tui.EditsFolder(""), string(t.ID)+".toml", before)
 	if err != nil {
-		return nil, fmt.Errorf("write the plan for the editor: %w", err)
+		return err
 	}
-	_, err = f.Write(before)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("write the plan for the editor: %w", err)
-	}
-	if err := a.editor(ctx, f.Name()); err != nil {
-		return nil, err
-	}
-	after, err := os.ReadFile(f.Name())
-	if err != nil {
-		return nil, fmt.Errorf("read what was edited: %w", err)
-	}
-	if string(after) == string(before) {
-		return nil, errors.Join(usage("the plan was not changed"), os.Remove(f.Name()))
-	}
-	plan, err := parsePlanTOML(f.Name(), after)
-	if err != nil {
-		return nil, err
-	}
-	return plan, os.Remove(f.Name())
-}
-
-// editor runs the person's editor on a file, on the terminal.
-func (a *app) editor(ctx context.Context, file string) error {
-	words := strings.Fields(os.Getenv("VISUAL"))
-	if len(words) == 0 {
-		words = strings.Fields(os.Getenv("EDITOR"))
-	}
-	if len(words) == 0 {
-		words = []string{"vi"}
-	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, os.Stderr, a.stderr
-	if err := cmd.Run(); err != nil {
-		return &usageError{
-			what: fmt.Sprintf("the editor %s failed: %v", words[0], err), means: "Nothing was submitted; the text is in " + file + ".",
-			next: "Set EDITOR, or use -f.",
+	defer func() {
+		if err == nil {
+			err = text.Taken()
+			return
 		}
+		if where := text.Where(); where != "" {
+			fmt.Fprintf(a.stderr, "what you typed is in %s\n", where)
+		}
+		err = errors.Join(err, text.Keep())
+	}()
+	argv := editor.Command(os.Getenv, text.File(), 0)
+	after, err := text.Run(argv, a.stdin, os.Stderr, a.stderr)
+	if err != nil {
+		return &usageError{what: fmt.Sprintf("the editor failed: %v", err), means: "Nothing was submitted.", next: "Set EDITOR, or use -f."}
 	}
-	return nil
+	if bytes.Equal(after, before) {
+		return usage("the plan was not changed")
+	}
+	plan, err := parsePlanTOML(text.File(), after)
+	if err != nil {
+		return err
+	}
+	return send(plan)
 }

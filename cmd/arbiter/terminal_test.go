@@ -288,6 +288,50 @@ func TestTerminal_editor(t *testing.T) {
 	p.Press("ctrl+c")
 	_ = p.Exit()
 	givenBack(t, p)
+	if left, err := filepath.Glob(filepath.Join(d.dir, "state", "arbiter", "edits", "[0-9a-f]*")); left != nil || err != nil {
+		t.Errorf("the editor left %q, %v", left, err)
+	}
+}
+
+// What was typed when the program was killed under its editor is told at the next start, once.
+func TestTerminal_editorKilled(t *testing.T) {
+	t.Parallel()
+	d := newSeat(t)
+	editor := filepath.Join(d.dir, "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\necho '# typed' >>\"$1\"\nprintf 'EDITOR HAS THE TERMINAL'\nread -r line\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.env = append(d.env, "EDITOR="+editor)
+	d.wish(0)
+	p := d.open(100, 30).WaitFor("Bills count quantities").WaitFor("◇")
+	p.Press("4").WaitFor("[4 Plans")
+	p.Press("enter").WaitFor("Contract")
+	p.Press("E").WaitFor("EDITOR HAS THE TERMINAL")
+	p.Signal(syscall.SIGKILL)
+	_ = p.Exit()
+	locks, err := filepath.Glob(filepath.Join(d.dir, "state", "arbiter", "edits", "*", ".arbiter-lock"))
+	if err != nil || len(locks) != 1 {
+		t.Fatalf("locks of folders: %q, %v", locks, err)
+	}
+	lock, err := os.Open(locks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { // until the editor has ended too
+		t.Fatal(err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p = d.open(100, 30).WaitFor("the text of an editor was not taken")
+	p.Press("q", "q")
+	_ = p.Exit()
+	p = d.open(100, 30).WaitFor("Bills count quantities").WaitFor("● live")
+	if strings.Contains(p.Text(), "was not taken") {
+		t.Errorf("it was told again:\n%s", p.Text())
+	}
+	p.Press("q", "q")
+	_ = p.Exit()
 }
 
 // Who looks elsewhere is called once for what comes within a minute; who looks is not.
