@@ -56,7 +56,11 @@ func serveBus(t *testing.T, tcp TCP, change func(*bus.Config, *BusConfig)) *busR
 	r.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
-	wg.Go(func() { r.bus.Run(ctx) })
+	wg.Go(func() {
+		if err := r.bus.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	wg.Go(func() {
 		if err := NewBus(doors).Serve(ctx, l); err != nil {
 			t.Errorf("Serve = %v", err)

@@ -105,19 +105,14 @@ func (c *config) newBus(ctx context.Context, home, configDir string, log ssot.Lo
 	if c.Bus.Listen == "" {
 		return nil, nil
 	}
-	state := bus.NewState()
-	for after, more := uint64(0), true; more; {
-		page, err := log.Read(ctx, amp.Filter{Kinds: []amp.Kind{amp.KindBus}, After: after})
-		if err != nil {
-			return nil, err
-		}
-		more = len(page) > 0
-		for i := range page {
-			after = page[i].Seq
-			if err := state.ApplyEntry(&page[i]); err != nil {
-				logger.Warn("an entry of the bus is not understood", "seq", page[i].Seq, "err", err)
-			}
-		}
+	replay := func(ctx context.Context) (*bus.State, error) {
+		return bus.Replay(func(after uint64) ([]amp.Entry, error) {
+			return log.Read(ctx, amp.Filter{Kinds: []amp.Kind{amp.KindBus}, After: after})
+		}, logger)
+	}
+	state, err := replay(ctx)
+	if err != nil {
+		return nil, err
 	}
 	h := &busHub{}
 	members := map[string]bus.Member{}
@@ -128,6 +123,7 @@ func (c *config) newBus(ctx context.Context, home, configDir string, log ssot.Lo
 	}
 	h.bus = bus.New(bus.Config{
 		Append:  func(ctx context.Context, records []amp.Record) error { return h.coord.NoteBus(ctx, records) },
+		Replay:  replay,
 		Members: members, Open: c.Bus.Authentication == "none", AgentsEach: c.Bus.MaxAgents, Beat: time.Duration(c.Bus.Heartbeat), Logger: logger,
 		Ended: func(ctx context.Context, spaces []amp.Workspace) ([]amp.TaskID, error) {
 			return h.coord.Ended(ctx, spaces)
@@ -155,12 +151,15 @@ func (h *busHub) close() error {
 	return h.listen.Close()
 }
 
-// run serves the bus until ctx ends.
+// run serves the bus until ctx ends, or the bus does.
 func (h *busHub) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- h.doors.Serve(ctx, h.listen) }()
-	h.bus.Run(ctx)
-	return <-served
+	err := h.bus.Run(ctx)
+	cancel()
+	return errors.Join(err, <-served)
 }
 
 // agentOnBus makes an agent of the bus. Where no bus runs, as in doctor, it can only say so.

@@ -28,6 +28,10 @@ type Bus struct {
 	count    counts
 	desk     desk
 	late     *Session // holds answers that were taken, see keepAnswer
+
+	// For Run alone: the faults of the last time, and what was written last.
+	faults []time.Time
+	batch  []*op
 }
 
 // live is what is known of an agent only while the bus runs.
@@ -78,18 +82,29 @@ const (
 	maxBatchBytes = 8 << 20
 )
 
-// Run writes to the journal and watches the clocks until ctx ends. What was not written by then is refused with [ErrClosed].
-func (b *Bus) Run(ctx context.Context) {
+// Run writes to the journal and watches the clocks until ctx ends. What was not written by then is refused with [ErrClosed]. After a fault of
+// the program it goes on with the state that the journal has; its error says that this was no help.
+func (b *Bus) Run(ctx context.Context) (err error) {
 	b.sweepParcels(time.Now())
+	ctx, cancel := context.WithCancel(ctx)
+	broken := make(chan chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { b.watch(ctx) })
-	for ctx.Err() == nil {
+	wg.Go(func() { b.keepWatch(ctx, broken) })
+	for ctx.Err() == nil && err == nil {
 		select {
 		case <-ctx.Done():
 		case o := <-b.ops:
-			b.write(ctx, o)
+			if !b.sound("writing to the journal", func() { b.write(ctx, o) }) {
+				err = b.mend(ctx)
+				b.abandon() // not before: who tries again is told by the state of the journal that it is there
+			}
+			b.batch = nil
+		case mended := <-broken:
+			err = b.mend(ctx)
+			close(mended)
 		}
 	}
+	cancel()
 	close(b.closed)
 	wg.Wait()
 	b.mu.Lock()
@@ -99,11 +114,13 @@ func (b *Bus) Run(ctx context.Context) {
 			s.signal()
 		}
 	}
+	return err
 }
 
 // write appends an op and those that wait behind it at once, then folds them.
 func (b *Bus) write(ctx context.Context, first *op) {
 	batch, size := []*op{first}, first.size
+	defer func() { b.batch = batch }()
 collect:
 	for len(batch) < maxBatch && size < maxBatchBytes {
 		select {

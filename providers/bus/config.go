@@ -39,6 +39,8 @@ type Member struct {
 type Config struct {
 	// Append stores records in the journal, in order and durable when it returns.
 	Append func(ctx context.Context, records []amp.Record) error
+	// Replay is the state that the journal has now, see [Replay]; without it a fault of the program ends the bus.
+	Replay func(ctx context.Context) (*State, error)
 	// Members are the agents of the configuration by agent id.
 	Members map[string]Member
 	// Open lets in agents without tokens. Its callers have no name and no role.

@@ -45,6 +45,21 @@ const (
 	restOf = 20
 )
 
+// keepWatch watches the clocks until ctx ends. After a fault it waits until the state is mended.
+func (b *Bus) keepWatch(ctx context.Context, broken chan<- chan struct{}) {
+	for ctx.Err() == nil {
+		if b.sound("watching the clocks", func() { b.watch(ctx) }) {
+			continue
+		}
+		mended := make(chan struct{})
+		select {
+		case broken <- mended:
+			<-mended
+		case <-ctx.Done():
+		}
+	}
+}
+
 // watch looks at the clocks.
 func (b *Bus) watch(ctx context.Context) {
 	timer := time.NewTimer(0)

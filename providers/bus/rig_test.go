@@ -76,7 +76,12 @@ func start(t *testing.T, j *journal, change func(*Config)) (b *Bus, stop func())
 	b = New(cfg, j.state(t))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
-	go func() { defer close(done); b.Run(ctx) }()
+	go func() {
+		defer close(done)
+		if err := b.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
 	stop = sync.OnceFunc(func() { cancel(); <-done })
 	t.Cleanup(stop)
 	return b, stop

@@ -128,7 +128,11 @@ func (r *rig) startBus(change func(*bus.Config)) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	var wg sync.WaitGroup
-	wg.Go(func() { r.bus.Run(ctx) })
+	wg.Go(func() {
+		if err := r.bus.Run(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
 	wg.Go(func() {
 		if err := server.NewBus(server.BusConfig{Bus: r.bus, Logger: r.log}).Serve(ctx, l); err != nil {
 			r.t.Error(err)
