@@ -90,11 +90,11 @@ func TestFirm(t *testing.T) {
 	t.Parallel()
 	log := &safeBuffer{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
-	if err := firm(logger, "x", func() error { panic("x") }); err != errFault { //nolint:errorlint // it is that
-		t.Errorf("firm = %v", err)
+	if err := Firm(logger, "x", func() error { panic("x") }); err != ErrFault { //nolint:errorlint // it is that
+		t.Errorf("Firm = %v", err)
 	}
-	if err := firm(logger, "x", func() error { return errExpired }); err != errExpired { //nolint:errorlint // it is that
-		t.Errorf("firm = %v", err)
+	if err := Firm(logger, "x", func() error { return errExpired }); err != errExpired { //nolint:errorlint // it is that
+		t.Errorf("Firm = %v", err)
 	}
 	if said := log.String(); strings.Count(said, "ended in a panic") != 1 || !strings.Contains(said, "TestFirm") {
 		t.Errorf("the log says\n%s", said)

@@ -65,7 +65,7 @@ func (b *Bus) socket(streams context.Context, w http.ResponseWriter, r *http.Req
 
 // firm runs a part of an agent's socket: a panic in it ends that socket alone.
 func (b *Bus) firm(agent string, f func() error) error {
-	return firm(b.cfg.Logger, "the socket of "+clip(agent, 100), f)
+	return Firm(b.cfg.Logger, "the socket of "+clip(agent, 100), f)
 }
 
 // bye closes a socket with the code that says why.
@@ -75,7 +75,7 @@ func (b *Bus) bye(streams context.Context, c *websocket.Conn, why error) {
 	case streams.Err() != nil:
 	case errors.Is(why, bus.ErrReplaced), errors.Is(why, bus.ErrRemoved):
 		code, reason = websocket.StatusNormalClosure, why.Error()
-	case errors.Is(why, errFault):
+	case errors.Is(why, ErrFault):
 		code, reason = websocket.StatusInternalError, "not now; connect again"
 	case errors.Is(why, errExpired):
 		code, reason = websocket.StatusPolicyViolation, errExpired.Error()

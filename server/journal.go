@@ -27,7 +27,7 @@ func (s *Server) journal(w http.ResponseWriter, r *http.Request) {
 
 	batches, followed := make(chan []amp.Entry), make(chan error, 1) // one send, which must not wait for a handler that left
 	go func() {
-		followed <- firm(s.cfg.Logger, "a stream of the journal", func() error {
+		followed <- Firm(s.cfg.Logger, "a stream of the journal", func() error {
 			return s.cfg.Coordinator.Follow(ctx, after, func(batch []amp.Entry) error {
 				select {
 				case batches <- batch:

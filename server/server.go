@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -140,40 +139,6 @@ func serveHTTP(ctx context.Context, l net.Listener, handler func(streams context
 		return fmt.Errorf("stop %s: %w", what, err)
 	}
 	return nil
-}
-
-// sturdy says loudly that a request ended in a panic, which ends its connection and nothing else.
-func sturdy(next http.Handler, logger *slog.Logger) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if why := recover(); why != nil {
-				if why != http.ErrAbortHandler { //nolint:errorlint,err113 // what was recovered is that value, or another one
-					noteFault(logger, r.Method+" "+clip(r.URL.Path, 200), why)
-				}
-				panic(http.ErrAbortHandler)
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
-}
-
-// noteFault says loudly that something ended in a panic.
-func noteFault(logger *slog.Logger, what string, why any) {
-	logger.Error("a request ended in a panic", "request", what, "panic", why, "stack", string(debug.Stack()))
-}
-
-// errFault ends what a panic was in.
-var errFault = errors.New("a fault of the program, which is in its log")
-
-// firm runs a part of a request in a goroutine of its own: a panic there is noted, and an error.
-func firm(logger *slog.Logger, what string, f func() error) (err error) {
-	defer func() {
-		if why := recover(); why != nil {
-			noteFault(logger, what, why)
-			err = errFault
-		}
-	}()
-	return f()
 }
 
 // handler routes requests; streams ends when the server stops.

@@ -300,21 +300,23 @@ func (d *eventsDoor) begin(r *http.Request, lastID string) (from events.Position
 // healthEvery is how often a stream says how this process is.
 const healthEvery = time.Minute
 
-// stream hands events to send until it fails or ctx ends; alive is called now and then.
-func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []string, send func(e *events.Published, id string) error, flush, alive func() error) {
+// stream hands events to send until it fails or ctx ends; alive is called now and then. Its error is why the journal is followed no longer.
+func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []string, send func(e *events.Published, id string) error, flush, alive func() error) error {
 	d.streams.Add(1)
 	defer d.streams.Add(-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches, followed := make(chan []events.Delivery), make(chan error, 1) // one send, which must not wait for a handler that left
 	go func() {
-		followed <- d.publisher.Subscribe(ctx, from, types, func(all []events.Delivery, _ events.Position) error {
-			select {
-			case batches <- all:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+		followed <- server.Firm(d.logger, "a stream of events", func() error {
+			return d.publisher.Subscribe(ctx, from, types, func(all []events.Delivery, _ events.Position) error {
+				select {
+				case batches <- all:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
 		})
 	}()
 	heartbeat, pulse := time.NewTicker(15*time.Second), time.NewTicker(healthEvery)
@@ -346,13 +348,14 @@ func (d *eventsDoor) stream(ctx context.Context, from events.Position, types []s
 			if err != nil && ctx.Err() == nil {
 				d.logger.Error("a stream of events ended", "err", err)
 			}
-			return
+			return err
 		}
 	}
 	cancel()
 	if err := <-followed; err != nil { // it ended since the stream did
 		d.logger.Debug("a stream of events ended", "err", err)
 	}
+	return nil
 }
 
 // refuse answers that a stream cannot begin.
@@ -374,7 +377,7 @@ func (d *eventsDoor) sse(w http.ResponseWriter, r *http.Request) {
 	if out.Begin() != nil {
 		return // the client went away
 	}
-	d.stream(r.Context(), from, types, func(e *events.Published, id string) error {
+	_ = d.stream(r.Context(), from, types, func(e *events.Published, id string) error { // its end is all that a client is told
 		data, err := e.Encode()
 		if err != nil {
 			return err
@@ -400,12 +403,16 @@ func (d *eventsDoor) webSocket(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		return f(ctx)
 	}
-	d.stream(ctx, from, types, func(e *events.Published, _ string) error {
+	err = d.stream(ctx, from, types, func(e *events.Published, _ string) error {
 		data, err := e.Encode()
 		if err != nil {
 			return err
 		}
 		return timed(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, data) })
 	}, func() error { return nil }, func() error { return timed(c.Ping) })
-	_ = c.Close(websocket.StatusGoingAway, "the stream ended") // who is gone need not be told
+	code, reason := websocket.StatusGoingAway, "the stream ended"
+	if errors.Is(err, server.ErrFault) {
+		code, reason = websocket.StatusInternalError, "not now; connect again"
+	}
+	_ = c.Close(code, reason) // who is gone need not be told
 }
