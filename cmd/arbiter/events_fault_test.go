@@ -46,7 +46,7 @@ func TestEvents_panic(t *testing.T) {
 	if res.Body != nil {
 		defer res.Body.Close()
 	}
-	defer c.CloseNow() //nolint:errcheck // it is closed either way
+	defer c.CloseNow()
 	for err == nil {
 		_, _, err = c.Read(ctx)
 	}
