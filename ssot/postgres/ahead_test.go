@@ -42,6 +42,9 @@ func TestCache_revert(t *testing.T) {
 	if c.open || c.next != nil || c.folded != 0 || c.flying == nil || len(c.flying.entries) != 2 {
 		t.Errorf("open %v, next %v, folded %d, flying %+v", c.open, c.next, c.folded, c.flying)
 	}
+	if _, there := c.tasks[three]; there || c.isNew(three) {
+		t.Error("a task that was sent and gone on with ahead is taken for known, or for new: it is to be read again")
+	}
 	if _, there := c.tasks[one]; !there || c.board.Tasks[one] == nil {
 		t.Error("the task that only what was sent changed is gone")
 	}
@@ -54,8 +57,8 @@ func TestCache_revert(t *testing.T) {
 	if len(c.tasks) != 0 || len(c.board.Tasks) != 0 {
 		t.Errorf("%d tasks are left that were touched, and %d states: they are to be read again", len(c.tasks), len(c.board.Tasks))
 	}
-	if c.open || c.flying != nil {
-		t.Errorf("open %v, flying %v", c.open, c.flying)
+	if c.open || c.flying != nil || c.isNew(one) || !c.isNew(three) {
+		t.Errorf("open %v, flying %v, the stored task is new %v, the other %v", c.open, c.flying, c.isNew(one), c.isNew(three))
 	}
 }
 

@@ -120,6 +120,7 @@ func (c *cache) undo(t *change) {
 		delete(c.tasks, id)
 	}
 	c.complete = c.complete && len(t.dirty) == 0
+	c.since = maps.Clone(c.board.Numbers) // what is stored of them is to be read again
 	t.clear()
 }
 
