@@ -48,11 +48,11 @@ type Question struct {
 	Answer   *Answered `json:"answer,omitzero"`
 }
 
-// Answered is an answer that no person gave: by a rule of the configuration, by an earlier answer of the admin that still holds, or
-// by silence.
+// Answered is an answer that no person gave: by a rule of the configuration, by an earlier answer of the admin that still holds, by
+// silence, or because the agent waits for none any more.
 type Answered struct {
 	Allow bool `json:"allow"`
-	// By is "rule", "grant" or "silence"; Reason one sentence.
+	// By is "rule", "grant", "silence" or "agent"; Reason one sentence.
 	By     string `json:"by"`
 	Reason string `json:"reason,omitzero"`
 }

@@ -25,8 +25,9 @@ type asked struct {
 	answer chan providers.Decision
 }
 
-// permit puts a request of a running turn to the rules and the admin, see [providers.Turn.Ask]. It is in the journal before it is shown.
-func (c *Coordinator) permit(ctx context.Context, l *liveTurn, p amp.Permission) providers.Decision {
+// permit puts a request of a running turn to the rules and the admin, see [providers.Turn.Ask]. It is in the journal before it is shown. When
+// ctx ends before over, which ends with the turn, the request is withdrawn.
+func (c *Coordinator) permit(ctx, over context.Context, l *liveTurn, p amp.Permission) providers.Decision {
 	defer l.waits.begin()()
 	answer := make(chan providers.Decision, 1)
 	real := providers.Resolved(p, l.Dir)
@@ -59,8 +60,26 @@ func (c *Coordinator) permit(ctx context.Context, l *liveTurn, p amp.Permission)
 	case d := <-answer:
 		return d
 	default:
-		return providers.Decision{Reason: "the turn ends"}
 	}
+	if over.Err() == nil {
+		c.withdraw(l, answer)
+	}
+	return providers.Decision{Reason: "the run that asked has ended"}
+}
+
+// withdraw answers the question of somebody who waits no more, while the turn goes on. Those of a turn that ends are closed by its end.
+func (c *Coordinator) withdraw(l *liveTurn, answer chan providers.Decision) {
+	c.report(request{task: l.TaskID, lease: l.lease, run: func(now time.Time) ([]amp.Record, error) {
+		t := c.board.Task(l.TaskID)
+		for i := range t.Questions {
+			q := t.Questions[i].Question
+			if a, waits := c.asks[q.QuestionID]; waits && a.answer == answer {
+				q.Answer, q.Options = &amp.Answered{By: "agent", Reason: "the run of the agent that asked has ended"}, []string{}
+				return []amp.Record{c.record(amp.KindQuestion, t.ID, amp.Coordinator, actor, now, q)}, nil
+			}
+		}
+		return nil, nil
+	}})
 }
 
 // permission judges one request in the loop: what a rule or a grant decides is one entry, and so is what is asked.

@@ -146,6 +146,45 @@ func TestPermission_endedTurn(t *testing.T) {
 	})
 }
 
+// TestPermission_withdrawn: what nobody waits for any more leaves the Inbox while the turn goes on, and is answered by nobody.
+func TestPermission_withdrawn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		restart := make(chan struct{})
+		r := newRig(t, func(ctx context.Context, turn providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Accept(turn))
+			first, stop := context.WithCancel(ctx)
+			go func() { <-restart; stop() }()
+			for _, ctx := range []context.Context{first, ctx} {
+				d := turn.Ask(ctx, run("make gen"))
+				said = append(said, map[bool]string{true: "yes", false: "no"}[d.Allow]+" "+d.Reason)
+			}
+			return agenttest.Final(resultOf(turn, amp.Complete)), nil
+		}, judges(amp.Approved))
+		id := r.task()
+		q := r.want(id, amp.Executing).Questions[0].QuestionID
+		close(restart)
+		synctest.Wait()
+		task := r.want(id, amp.Executing)
+		if len(task.Questions) != 1 || task.Questions[0].QuestionID == q {
+			t.Fatalf("questions = %+v", task.Questions)
+		}
+		if _, err := r.try(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: q, Option: amp.OptionAllow}}); err == nil {
+			t.Error("a withdrawn question was answered")
+		}
+		r.submit(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: task.Questions[0].QuestionID, Option: amp.OptionAllow}})
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+		if want := []string{"no the run that asked has ended", "yes "}; !slices.Equal(said, want) {
+			t.Errorf("the agent was told %q, want %q", said, want)
+		}
+		if len(r.c.asks) != 0 {
+			t.Errorf("still waiting: %v", r.c.asks)
+		}
+	})
+}
+
 // TestPermission_flood: a turn cannot heap up questions, and nobody is asked what nobody can read.
 func TestPermission_flood(t *testing.T) {
 	t.Parallel()

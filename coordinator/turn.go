@@ -220,7 +220,9 @@ func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Ag
 		} else {
 			c.cfg.Logger.Error("the turn has no log", "turn", u.TurnID, "err", err)
 		}
-		turn.Ask = func(ctx context.Context, p providers.Permission) providers.Decision { return c.permit(ctx, l, p) }
+		turn.Ask = func(asking context.Context, p providers.Permission) providers.Decision {
+			return c.permit(asking, ctx, l, p)
+		}
 		out, err := agent.Run(ctx, turn, func(ev providers.Event) {
 			c.report(request{task: u.TaskID, lease: lease, run: func(now time.Time) ([]amp.Record, error) { return c.heard(l, ev, now), nil }})
 		})

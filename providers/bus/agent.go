@@ -197,6 +197,7 @@ func (r *run) take(ctx context.Context, got Delivery) (done bool, failed *provid
 		return true, failure(providers.FailOutput, "it sent more than %d bytes", r.limits.Output)
 	}
 	r.note(m)
+	late := r.asking.follow(m.Sender.AgentID, textOf(m.Metadata["run"]))
 	r.usage = r.usage.Plus(usageOf(m))
 	if s := m.Sender.SessionID; s != "" && s != r.out.Session && s != string(r.turn.Task) && goodName(s) {
 		r.out.Session = s
@@ -204,7 +205,7 @@ func (r *run) take(ctx context.Context, got Delivery) (done bool, failed *provid
 	}
 	switch m.Type {
 	case StatusUpdate:
-		failed = r.status(m)
+		failed = r.status(m, late)
 	case TaskResponse:
 		r.accept()
 		if failed = readAnswer(r.turn, m, &r.out); failed == nil && r.out.Question == "" {
@@ -229,7 +230,7 @@ func (r *run) take(ctx context.Context, got Delivery) (done bool, failed *provid
 }
 
 // status takes a status_update: an ACK, an escalation of level info, or a sign of life.
-func (r *run) status(m *Message) *providers.TurnError {
+func (r *run) status(m *Message, late bool) *providers.TurnError {
 	if e := escalationOf(m); e != nil {
 		r.accept()
 		r.emit(providers.Event{Type: providers.EventEscalation, Payload: e})
@@ -237,7 +238,9 @@ func (r *run) status(m *Message) *providers.TurnError {
 	}
 	if id, p, asked := permissionOf(m); asked {
 		r.accept()
-		r.ask(m.Sender.AgentID, id, p)
+		if !late {
+			r.ask(m.Sender.AgentID, id, p)
+		}
 		return nil
 	}
 	ack, of := ackOf(m)
@@ -277,6 +280,7 @@ func (r *run) accept() {
 
 // trouble takes an error: it fails the delegation, which is tried again, then given to another agent (B08).
 func (r *run) trouble(ctx context.Context, m *Message) *providers.TurnError {
+	r.asking.withdraw()
 	t := TroubleOf(m)
 	from := m.Sender.AgentID
 	last := failure(t.Failure(), "%s reported an error: %s", from, t)

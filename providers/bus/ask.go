@@ -17,6 +17,8 @@ import (
 // An agent asks for a permission by a status_update with the status permission_requested, a permission_id and the permission, and is answered by
 // one with the status permission_decided and the same id. These are no part of the specification of the bus. A decision is for that id in
 // that turn, and holds once. What a coordinator that ended had not decided is not decided: a host asks again when it gets the request again.
+// A host names its run of the agent in metadata.run of what it says while the agent works: with the first word of another run, what the one
+// before asked is withdrawn.
 
 // asking is what a run puts to the admin for its agent.
 type asking struct {
@@ -26,14 +28,22 @@ type asking struct {
 	// decided are decisions on their way to the agent, all the ids of what was asked in this run.
 	decided chan decided
 	all     map[string]bool
-	open    int
-	since   time.Time
-	waited  time.Duration
+	// pleas ends those that wait, now is the run that is heard, and left are those that are over.
+	pleas  map[string]context.CancelFunc
+	now    hosted
+	left   map[hosted]bool
+	open   int
+	since  time.Time
+	waited time.Duration
 }
+
+// hosted is a run of an agent at its host, as far as it is told.
+type hosted struct{ agent, run string }
 
 type decided struct {
 	id, to string
 	fresh  bool
+	gone   bool // nobody waits for it
 	providers.Decision
 }
 
@@ -44,7 +54,7 @@ const (
 )
 
 func newAsking(ctx context.Context) *asking {
-	a := &asking{decided: make(chan decided), all: map[string]bool{}}
+	a := &asking{decided: make(chan decided), all: map[string]bool{}, pleas: map[string]context.CancelFunc{}, left: map[hosted]bool{}}
 	a.ctx, a.stop = context.WithCancel(ctx)
 	return a
 }
@@ -53,6 +63,34 @@ func newAsking(ctx context.Context) *asking {
 func (a *asking) end() {
 	a.stop()
 	a.wg.Wait()
+}
+
+// follow notes whose word is heard, and reports whether it comes from a run that is over. What another run asked before is withdrawn.
+func (a *asking) follow(agent, run string) (late bool) {
+	if !goodName(run) {
+		run = ""
+	}
+	next := hosted{agent, run}
+	switch {
+	case agent == a.now.agent && (run == "" || run == a.now.run):
+		return false
+	case a.left[next]:
+		return true
+	}
+	if a.now.agent != "" && len(a.left) < maxAsks {
+		a.left[a.now] = true
+	}
+	a.now = next
+	a.withdraw()
+	return false
+}
+
+// withdraw ends what waits: the run that asked is over.
+func (a *asking) withdraw() {
+	for _, stop := range a.pleas {
+		stop()
+	}
+	clear(a.pleas)
 }
 
 // waiting is how long requests were open in all.
@@ -111,10 +149,13 @@ func (r *run) ask(from, id string, p *amp.Permission) {
 	}
 	r.emit(providers.Event{Type: providers.EventProgress, Text: program.Text([]byte("asks: " + p.Text()))})
 	here := r.localised(*p)
+	ctx, stop := context.WithCancel(a.ctx)
+	a.pleas[id] = stop
 	a.wg.Go(func() {
-		d := r.turn.Ask(a.ctx, here)
+		defer stop()
+		d := r.turn.Ask(ctx, here)
 		select {
-		case a.decided <- decided{id, from, true, d}:
+		case a.decided <- decided{id: id, to: from, fresh: true, gone: ctx.Err() != nil, Decision: d}:
 		case <-a.ctx.Done():
 		}
 	})
@@ -127,6 +168,10 @@ func (r *run) decide(d decided) {
 		if a.open--; a.open == 0 {
 			a.waited += time.Since(a.since)
 		}
+		delete(a.pleas, d.id)
+	}
+	if d.gone {
+		return
 	}
 	err := r.say(d.to, "permission\x00"+d.id, map[string]any{
 		"status": "permission_decided", "permission_id": d.id, "allow": d.Allow, "reason": clip(d.Reason, 4000),
@@ -144,7 +189,7 @@ func (r *run) decide(d decided) {
 			return
 		}
 		select {
-		case a.decided <- decided{d.id, d.to, false, d.Decision}:
+		case a.decided <- decided{id: d.id, to: d.to, Decision: d.Decision}:
 		case <-a.ctx.Done():
 		}
 	})

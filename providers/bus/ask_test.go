@@ -78,6 +78,68 @@ func TestAgent_asks(t *testing.T) {
 	})
 }
 
+// What a run of the agent asked is withdrawn when another one begins, and when it ended in an error; a word of the one before asks nothing.
+func TestAgent_asksInAnotherRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, stop := start(t, &journal{}, nil)
+		defer stop()
+		of := func(run string) map[string]any { return map[string]any{"run": run} }
+		said := 0
+		scripted(t, b, map[string]func(context.Context, *player, *Message) error{
+			bob: func(ctx context.Context, p *player, m *Message) error {
+				ask := func(id, run string) {
+					said++
+					_ = p.say(ctx, m, StatusUpdate, map[string]any{
+						"status": "permission_requested", "permission_id": id, "permission": map[string]any{"type": "run", "command": "make " + id},
+					}, of(run))
+					time.Sleep(time.Second)
+				}
+				if m.Type != TaskRequest {
+					t.Errorf("told %s", m.Raw)
+					return nil
+				}
+				if said > 0 { // asked again after the error
+					return p.say(ctx, m, TaskResponse, map[string]any{"completion_status": "complete"}, nil)
+				}
+				ask("p1", "r1")
+				ask("p2", "r1")
+				_ = p.say(ctx, m, StatusUpdate, map[string]any{"message": "begins"}, of("r2"))
+				time.Sleep(time.Second)
+				ask("p3", "r1") // it came late
+				ask("p4", "r2")
+				return p.say(ctx, m, ErrorMessage, map[string]any{"code": "crashed", "message": "it fell over"}, nil)
+			},
+		})
+		turn := turnOf(dispatch)
+		var seen []string
+		note := make(chan string)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for s := range note {
+				seen = append(seen, s)
+			}
+		}()
+		turn.Ask = func(ctx context.Context, p amp.Permission) providers.Decision {
+			note <- p.Command
+			<-ctx.Done()
+			note <- "not " + p.Command
+			return providers.Decision{Allow: true} // for nobody
+		}
+		if _, _, err := run1(t, b, turn); err != nil {
+			t.Error(err)
+		}
+		close(note)
+		<-done
+		slices.Sort(seen[2:4]) // they end at once
+		if want := []string{"make p1", "make p2", "not make p1", "not make p2", "make p4", "not make p4"}; !slices.Equal(seen, want) {
+			t.Errorf("asked %q, want %q", seen, want)
+		}
+		stop()
+	})
+}
+
 // A turn in which nobody can be asked says no, and one that ends leaves nothing waiting.
 func TestAgent_asksNobody(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ func (s *teller) ask(ctx context.Context, dir string, p amp.Permission) provider
 
 // plead queues a request, and reports whether there was room. The lock is held.
 func (s *teller) plead(p *plea) bool {
-	m := s.w.reply(s.t, bus.StatusUpdate, newID(), map[string]any{"status": "permission_requested", "permission_id": p.id, "permission": p.what})
+	m := s.reply(bus.StatusUpdate, map[string]any{"status": "permission_requested", "permission_id": p.id, "permission": p.what})
 	p.sent = m.MessageID
 	return s.push(m)
 }

@@ -100,7 +100,8 @@ func TestWorker_asksAboutFiles(t *testing.T) {
 	}
 }
 
-// A worker that ends while a permission is asked for asks again when it runs again; what was decided of the first request is for nobody.
+// A worker that ends while a permission is asked for asks again when it runs again: the first request is withdrawn then, and what is decided of it
+// is for nobody.
 func TestWorker_asksAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -109,19 +110,23 @@ func TestWorker_asksAgain(t *testing.T) {
 	agent := &fake{do: asker(generate, heard)}
 	p.start(agent)
 	turn := r.turn(r.space("T-2026-001"), "turn-1")
-	asked, first := make(chan int, 2), make(chan struct{})
+	asked, withdrawn := make(chan int, 2), make(chan struct{})
 	n := 0
-	turn.Ask = func(_ context.Context, _ amp.Permission) providers.Decision {
+	turn.Ask = func(ctx context.Context, _ amp.Permission) providers.Decision {
 		r.mu.Lock()
 		n++
 		mine := n
 		r.mu.Unlock()
 		asked <- mine
 		if mine == 1 {
-			<-first
+			<-ctx.Done()
+			close(withdrawn)
 			return providers.Decision{Allow: true, Reason: "the first"}
 		}
-		close(first) // the first one is decided while the second waits
+		<-withdrawn
+		if ctx.Err() != nil {
+			t.Error("the second request was withdrawn too")
+		}
 		return providers.Decision{Reason: "the second"}
 	}
 	done := r.begin(t.Context(), turn)

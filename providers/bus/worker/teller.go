@@ -19,6 +19,8 @@ import (
 type teller struct {
 	w *Worker
 	t *task
+	// of is the run that it speaks of.
+	of string
 
 	mu       sync.Mutex
 	queue    []*bus.Message
@@ -42,8 +44,8 @@ const (
 	progressEvery = 2 * time.Second
 )
 
-func (w *Worker) newTeller(ctx context.Context, t *task, acks bool) *teller {
-	s := &teller{w: w, t: t, silent: acks, pleas: map[string]*plea{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+func (w *Worker) newTeller(ctx context.Context, t *task, run string, acks bool) *teller {
+	s := &teller{w: w, t: t, of: run, silent: acks, pleas: map[string]*plea{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		s.run(ctx)
@@ -125,7 +127,7 @@ func (s *teller) heard(e providers.Event) {
 		s.ack, s.silent = e.Ack, false
 		s.push(s.ackMessage())
 	case providers.EventEscalation:
-		s.push(s.w.reply(s.t, bus.ErrorMessage, newID(), carry(e.Payload)))
+		s.push(s.reply(bus.ErrorMessage, carry(e.Payload)))
 	case providers.EventStarted, providers.EventProgress, providers.EventChain:
 		if e.Text == "" {
 			e.Text = "the agent runs"
@@ -138,7 +140,7 @@ func (s *teller) heard(e providers.Event) {
 			return
 		}
 		s.spoke = time.Now()
-		m := s.w.reply(s.t, bus.StatusUpdate, newID(), map[string]any{"message": e.Text})
+		m := s.reply(bus.StatusUpdate, map[string]any{"message": e.Text})
 		m.Sender.SessionID = e.Session
 		if s.progress = m; named && len(s.queue) < maxTold/2 { // half of the room is for what may not be lost
 			s.progress = nil
@@ -176,7 +178,7 @@ func (s *teller) ackMessage() *bus.Message {
 	if len(s.ack.EchoedAcceptanceCriteria) > 0 {
 		payload["echoed_acceptance_criteria"] = s.ack.EchoedAcceptanceCriteria
 	}
-	m := s.w.reply(s.t, bus.StatusUpdate, newID(), payload)
+	m := s.reply(bus.StatusUpdate, payload)
 	m.Sender.SessionID = s.session
 	return m
 }
@@ -190,6 +192,13 @@ func carry(raw json.RawMessage) map[string]any {
 		return map[string]any{"amp": raw}
 	}
 	return map[string]any{"payload": raw}
+}
+
+// reply is a message about the request that names its run: the coordinator knows by it when another one has begun.
+func (s *teller) reply(typ bus.MessageType, payload any) *bus.Message {
+	m := s.w.reply(s.t, typ, newID(), payload)
+	m.Metadata["run"] = jsonOf(s.of)
+	return m
 }
 
 // reply is a message about a request.

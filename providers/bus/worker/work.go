@@ -219,7 +219,7 @@ func (w *Worker) persist(ctx context.Context, t *task, what string, f func() err
 
 // play runs the agent in its worktree and packs what it made.
 func (w *Worker) play(ctx context.Context, t *task, agent providers.Agent, turn *providers.Turn, asks bool) (*Answer, error) {
-	s := w.newTeller(ctx, t, len(turn.Message) > 0)
+	s := w.newTeller(ctx, t, turn.ID, len(turn.Message) > 0)
 	w.mu.Lock()
 	err := errStopped
 	if t.State == Running { // it was not withdrawn while its worktree was made
