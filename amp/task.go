@@ -5,50 +5,12 @@ import (
 	"time"
 )
 
-// Policy holds the numbers that the fold of a task depends on. They are part of the plan, so an approval binds them and a
-// journal folds the same whatever the configuration says later.
-type Policy struct {
-	// LockAt is the reject_count at which the task is locked (A01); 0 means 3.
-	LockAt int `json:"lock_at,omitzero"`
-	// HoldBelow is the confidence under which a verdict is held (AMP-137); 0 means 0.8.
-	HoldBelow float64 `json:"hold_below,omitzero"`
-	// Gates are the ci_status keys whose failure stops a review (AMP-113, A24); empty means xcode_cloud and local.
-	Gates []string `json:"gates,omitzero"`
-	// Require are ci_status keys of checks that run elsewhere and must have passed on the result's commit before a review is requested.
-	// RequireSec is how long that may take before the admin is asked; 0 means 2 h.
-	Require    []string `json:"require,omitzero"`
-	RequireSec int      `json:"require_sec,omitzero"`
-	// SecondAdmin says whether a second admin must approve the plan.
-	SecondAdmin SecondAdmin `json:"second_admin,omitzero"`
-}
-
 // Ref points at a message of the task.
 type Ref struct {
 	MsgID string    `json:"msg_id"`
 	Seq   uint64    `json:"seq"`
 	At    time.Time `json:"at"`
 }
-
-// Obligation is a message whose ACK is still due.
-type Obligation struct {
-	MsgID string      `json:"msg_id"`
-	Type  MessageType `json:"type"`
-	Seq   uint64      `json:"seq"`
-	To    Role        `json:"to"`
-	// SentAt is the time of the message's entry, moved on by the time that the clock stood still (A19).
-	SentAt     time.Time `json:"sent_at"`
-	TimeoutSec int       `json:"timeout_sec"`
-	// Redelivered is set after the one redelivery at half time.
-	Redelivered bool `json:"redelivered,omitzero"`
-}
-
-// Deadline is when the ACK times out.
-func (o *Obligation) Deadline() time.Time { return o.SentAt.Add(o.timeout()) }
-
-// HalfTime is when the message is redelivered once.
-func (o *Obligation) HalfTime() time.Time { return o.SentAt.Add(o.timeout() / 2) }
-
-func (o *Obligation) timeout() time.Duration { return time.Duration(o.TimeoutSec) * time.Second }
 
 // TurnState is a run of an agent that has started and not ended.
 type TurnState struct {
@@ -294,46 +256,9 @@ type Task struct {
 	Refusals int `json:"refusals,omitzero"`
 }
 
-// LockAt is the reject count at which the task locks.
-func (t *Task) LockAt() int {
-	if t.Plan != nil && t.Plan.Policy.LockAt > 0 {
-		return t.Plan.Policy.LockAt
-	}
-	return 3
-}
-
-func (t *Task) holdBelow() float64 {
-	if t.Plan != nil && t.Plan.Policy.HoldBelow > 0 {
-		return t.Plan.Policy.HoldBelow
-	}
-	return 0.8
-}
-
-// Gates are the ci_status keys that stop a review when they failed.
-func (t *Task) Gates() []string {
-	gates := []string{"xcode_cloud", "local"}
-	if t.Plan == nil {
-		return gates
-	}
-	if len(t.Plan.Policy.Gates) > 0 {
-		gates = t.Plan.Policy.Gates
-	}
-	return slices.Concat(gates, t.Plan.Policy.Require)
-}
-
 // OpenEscalations are the escalations that no command has resolved, oldest first.
 func (t *Task) OpenEscalations() []EscalationState {
 	return slices.DeleteFunc(slices.Clone(t.Escalations), func(e EscalationState) bool { return !e.Open() })
-}
-
-// Obligation returns the open obligation for a message, or nil.
-func (t *Task) Obligation(msgID string) *Obligation {
-	for i := range t.Open {
-		if t.Open[i].MsgID == msgID {
-			return &t.Open[i]
-		}
-	}
-	return nil
 }
 
 // Blocked says in words why no agent may start a turn of the task now, or "" when one may.
@@ -361,46 +286,6 @@ func (t *Task) CurrentSubtask() Subtask {
 		return s[t.Subtask]
 	}
 	return Subtask{}
-}
-
-// Duty is the role that owes work, and since when it wrote nothing (AMP-170, A26); no role when none owes any.
-func (t *Task) Duty() (Role, time.Time) {
-	var role Role
-	switch t.Status {
-	case Executing:
-		role = Executor
-	case Reviewing:
-		role = Reviewer
-	default:
-		return "", time.Time{}
-	}
-	since := t.Since
-	if w := t.Wrote[role]; w.After(since) {
-		since = w
-	}
-	for i := range t.Pauses { // an agent at its limit is not silent
-		if until := t.Pauses[i].Until; until != nil && until.After(since) {
-			since = *until
-		}
-	}
-	return role, since
-}
-
-// restartAcks lets the time for the ACKs that are due begin at that moment, unless it began later: nobody could answer before.
-func (t *Task) restartAcks(at time.Time) {
-	for i := range t.Open {
-		if o := &t.Open[i]; o.SentAt.Before(at) {
-			o.SentAt = at
-		}
-	}
-}
-
-// resumeDuty lets the time of silence of who owes work, and that of the ACKs that are due, begin anew: it waited for an answer.
-func (t *Task) resumeDuty(e *Entry) {
-	t.restartAcks(e.At)
-	if role, _ := t.Duty(); role != "" {
-		t.wrote(role, e.At)
-	}
 }
 
 // restarts are the commands after which agents may work on the task again, or its branch moves.

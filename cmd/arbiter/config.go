@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -48,66 +45,6 @@ type config struct {
 	GitHub  githubConfig  `toml:"github"`
 }
 
-// agentConfig is one agent.
-type agentConfig struct {
-	// Kind is "codex", "claude" or "gemini", the vendor's program, "acp", a program that speaks the Agent Client Protocol, "command", any
-	// program that Arbiter runs, "api", a model that it asks over HTTP, "bus", one on the AgentMessage
-	// bus, or "external", one that takes part through arbiter message.
-	Kind string `toml:"kind"`
-	// Program is where the vendor's program is, empty for PATH, or which program speaks ACP; Mode is codex's, "app-server" or "exec".
-	Program string   `toml:"program"`
-	Mode    string   `toml:"mode"`
-	Argv    []string `toml:"argv"`
-	// MCP, unless it is false, hands tools to a program that can start a server of ours, by which it may hand in its answer.
-	MCP    *bool  `toml:"mcp"`
-	Vendor string `toml:"vendor"`
-	// Roles are what it may be; empty allows every role.
-	Roles []string `toml:"roles"`
-	// Acks says who acknowledges messages for a command: "agent" itself, or Arbiter as soon as the program runs ("auto").
-	Acks string `toml:"acks"`
-	// Asks leaves a command's standard input open: it may ask for permissions and reads the decisions there.
-	Asks bool              `toml:"asks"`
-	Env  map[string]string `toml:"env"`
-	// Pass names variables of the coordinator's environment that the program may see besides the harmless ones.
-	Pass    []string `toml:"pass"`
-	Silence duration `toml:"silence"`
-	Total   duration `toml:"total"`
-	Grace   duration `toml:"grace"`
-	Output  int64    `toml:"output"`
-	// Sandbox is how its program is confined: auto, bwrap, landlock or off; empty is what [sandbox] says. Read and Write are what it sees
-	// besides its own folders.
-	Sandbox string   `toml:"sandbox"`
-	Read    []string `toml:"read"`
-	Write   []string `toml:"write"`
-	// MaxRequests is how often a turn may ask the model at URL; 0 does not bound.
-	MaxRequests int `toml:"max_requests"`
-	// MaxBytes is how much a turn may send to the model and get from it; 0 does not bound.
-	MaxBytes int64 `toml:"max_bytes"`
-	// Disk is by how many bytes a turn may make its folders grow, 0 what [sandbox] says.
-	Disk int64 `toml:"disk"`
-	// API is how a model's service is spoken to: claude, gemini, responses or chat. URL is its address, empty for the vendor's own. A
-	// command with a URL reaches that through Arbiter, which adds the key.
-	API   string `toml:"api"`
-	URL   string `toml:"url"`
-	Model string `toml:"model"`
-	// KeyEnv is the name of the variable that holds the key, KeyFile a file that holds it. A local server needs neither.
-	// KeyCommand prints it, as the command of a keyring or a password store does.
-	KeyEnv     string   `toml:"key_env"`
-	KeyFile    string   `toml:"key_file"`
-	KeyCommand []string `toml:"key_command"`
-	// Schema is what the service enforces: json_schema, json_object or none.
-	Schema        string `toml:"schema"`
-	ContextTokens int    `toml:"context_tokens"`
-	MaxTokens     int    `toml:"max_tokens"`
-	// Fallback names agents that take over while this one is at a limit: no key, nothing left, too many requests.
-	Fallback []string `toml:"fallback"`
-	// AgentID is the id of an agent on the bus; Bearer, when it is not empty, is the name on the token that alone may register it.
-	AgentID string `toml:"agent_id"`
-	Bearer  string `toml:"bearer"`
-	// Repository gives an agent on the bus the commits that its tasks start from, and takes those that it makes: it has a clone of its own.
-	Repository bool `toml:"repository"`
-}
-
 type rolesConfig struct {
 	Coordinator string `toml:"coordinator"`
 	Executor    string `toml:"executor"`
@@ -146,16 +83,6 @@ type dayConfig struct {
 	Cost   float64 `toml:"cost"`
 }
 
-type repoConfig struct {
-	Protected []string   `toml:"protected"`
-	Checks    [][]string `toml:"checks"`
-	CITimeout duration   `toml:"ci_timeout"`
-	// Require are checks that run elsewhere, by their names in ci_status, which must pass before a review; RequireWithin is how long they
-	// may take before the admin is asked, 0 two hours.
-	Require       []string `toml:"require"`
-	RequireWithin duration `toml:"require_within"`
-}
-
 type tuiConfig struct {
 	Theme string `toml:"theme"`
 	Signs string `toml:"signs"`
@@ -181,17 +108,6 @@ func (d *duration) UnmarshalText(text []byte) error {
 	}
 	*d = duration(v)
 	return nil
-}
-
-// repoFile is the name of the configuration in a repository.
-const repoFile = "arbiter.toml"
-
-// repoFileConfig is what a repository may set for its own tasks. It names no program but the checks, which run the repository's
-// own code anyway.
-type repoFileConfig struct {
-	Roles  rolesConfig  `toml:"roles"`
-	Budget budgetConfig `toml:"budget"`
-	Repo   repoConfig   `toml:"repo"`
 }
 
 // loadConfig reads the configuration of this run and checks it.
@@ -224,28 +140,6 @@ func (a *app) loadConfig() (*config, error) {
 	}
 	return c, nil
 }
-
-// loadRepoFile reads arbiter.toml of a repository's top folder; without one it is empty.
-func loadRepoFile(root string) (*repoFileConfig, error) {
-	c := &repoFileConfig{}
-	file := filepath.Join(root, repoFile)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return c, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the repository's configuration: %w", err)
-	}
-	if err := decodeTOML(file, data, c); err != nil {
-		return nil, err
-	}
-	if err := c.Repo.validate(); err != nil {
-		return nil, usage("%s is wrong: %v", file, err).then("Edit it.")
-	}
-	return c, nil
-}
-
-var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // validate returns every problem.
 func (c *config) validate() error {
@@ -321,82 +215,6 @@ func (c *config) validate() error {
 	c.validateWorker(bad)
 	c.Store.validate(bad)
 	c.Team.validate(bad)
-	return errors.Join(errs...)
-}
-
-func (g agentConfig) validate(name string, bad func(string, ...any)) {
-	key := "agents." + name
-	if !agentName.MatchString(name) {
-		bad("%s: a name has letters, digits, dots, dashes and underscores only", key)
-	}
-	switch g.Kind {
-	case "command":
-		if len(g.Argv) == 0 || g.Argv[0] == "" {
-			bad("%s.argv: a command needs its program and arguments", key)
-		}
-		if g.Acks != "" && g.Acks != "agent" && g.Acks != "auto" {
-			bad("%s.acks is %q, want \"agent\" or \"auto\"", key, g.Acks)
-		}
-	case "codex", "claude", "gemini", "acp":
-		g.validateProgram(key, bad)
-	case "api":
-		g.validateAPI(key, bad)
-	case "bus":
-	case "external":
-		if len(g.Argv) > 0 || len(g.Env) > 0 || len(g.Pass) > 0 || g.Acks != "" {
-			bad("%s: an external agent is not run by Arbiter; argv, env, pass and acks have no meaning", key)
-		}
-	default:
-		bad("%s.kind is %q, want \"codex\", \"claude\", \"gemini\", \"acp\", \"command\", \"api\", \"bus\" or \"external\"", key, g.Kind)
-	}
-	switch {
-	case g.Kind == "command" && (g.Model != "" || g.Schema != "" || g.ContextTokens != 0 || g.MaxTokens != 0):
-		bad("%s: model, schema, context_tokens and max_tokens are for kind = \"api\"", key)
-	case g.Kind == "command" && g.URL == "" && g.asksModel():
-		bad("%s: api, key_env and key_file have no meaning without the url of the model", key)
-	case g.Kind == "external" && g.asksModel():
-		bad("%s: api, url, model, key_env, key_file, schema, context_tokens and max_tokens are for kind = \"api\"", key)
-	}
-	if _, known := makers[g.Kind]; g.MCP != nil && !known && g.Kind != "acp" {
-		bad("%s.mcp is for the kinds codex, claude, gemini and acp", key)
-	}
-	if _, known := makers[g.Kind]; !known && g.Kind != "acp" && (g.Program != "" || g.Mode != "") {
-		bad("%s: program and mode are for the kinds codex, claude, gemini and acp", key)
-	}
-	for _, r := range g.Roles {
-		switch amp.Role(r) {
-		case amp.Coordinator, amp.Executor, amp.Reviewer:
-		default:
-			bad("%s.roles holds %q, want coordinator, executor or reviewer", key, r)
-		}
-	}
-	if g.Output < 0 {
-		bad("%s.output is negative", key)
-	}
-	for k := range g.Env {
-		if k == "" || strings.ContainsAny(k, "=\x00") {
-			bad("%s.env: %q is no name of a variable", key, k)
-		}
-	}
-}
-
-func (r repoConfig) validate() error {
-	var errs []error
-	for _, p := range r.Protected {
-		if _, err := path.Match(p, ""); err != nil || p == "" {
-			errs = append(errs, fmt.Errorf("repo.protected: %q is no pattern", p))
-		}
-	}
-	for i, name := range r.Require {
-		if strings.TrimSpace(name) == "" || name == "local" || slices.Index(r.Require, name) != i {
-			errs = append(errs, fmt.Errorf("repo.require: %q is no name of a check that runs elsewhere, or is there twice", name))
-		}
-	}
-	for i, argv := range r.Checks {
-		if len(argv) == 0 || argv[0] == "" {
-			errs = append(errs, fmt.Errorf("repo.checks[%d] is empty; a check is a program and its arguments, as [\"go\", \"test\", \"./...\"]", i))
-		}
-	}
 	return errors.Join(errs...)
 }
 

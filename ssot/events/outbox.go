@@ -21,45 +21,6 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Webhook is a receiver of events over HTTP.
-type Webhook struct {
-	// Name is that of its files and in lists.
-	Name string
-	URL  string
-	// Secret signs each request; empty leaves it out.
-	Secret []byte
-	// Types select events, as [Match] says.
-	Types []string
-	// Batch is how many events one request may carry, as a batch message; 0 and 1 send each by itself.
-	Batch int
-}
-
-// DeadLetter is an event that a receiver refused: trying again by itself would mend nothing.
-type DeadLetter struct {
-	ID   string    `json:"id"`
-	Sink string    `json:"sink"`
-	Type string    `json:"type"`
-	Task string    `json:"task_id,omitzero"`
-	Seq  uint64    `json:"seq"`
-	At   time.Time `json:"at"`
-	// Why is what the receiver said.
-	Why string `json:"why"`
-}
-
-// SinkState is how a receiver stands.
-type SinkState struct {
-	Name  string   `json:"name"`
-	Types []string `json:"types,omitzero"`
-	Position
-	// Delivered counts events since the process began, Dead those in the list of dead letters.
-	Delivered int `json:"delivered"`
-	Dead      int `json:"dead"`
-	// Failing is since when nothing could be delivered, Why the last cause, Next when it is tried again; empty when all is well.
-	Failing time.Time `json:"failing,omitzero"`
-	Why     string    `json:"why,omitzero"`
-	Next    time.Time `json:"next,omitzero"`
-}
-
 // The times and bounds of deliveries.
 const (
 	deliverTime  = 30 * time.Second
@@ -99,15 +60,6 @@ const noteEvery = 250
 // one takes over. It comes before Run.
 func (o *Outbox) Share(s Shared) { o.share = &s }
 
-type sink struct {
-	Webhook
-	mu    sync.Mutex
-	state SinkState
-	dead  []DeadLetter
-	saved uint64 // the seq in its file
-	noted uint64 // the seq that the others know of
-}
-
 // NewOutbox returns the outbox of a data directory. A receiver that is new begins at from, the journal's present end. A file that is not
 // understood is an error, never replaced.
 func NewOutbox(home string, p *Publisher, hooks []Webhook, client http.RoundTripper, from uint64, logger *slog.Logger) (*Outbox, error) {
@@ -138,8 +90,7 @@ func NewOutbox(home string, p *Publisher, hooks []Webhook, client http.RoundTrip
 	return o, nil
 }
 
-func (o *Outbox) cursor(s *sink) string  { return filepath.Join(o.dir, s.Name+".cursor.json") }
-func (o *Outbox) letters(s *sink) string { return filepath.Join(o.dir, s.Name+".dead.json") }
+func (o *Outbox) cursor(s *sink) string { return filepath.Join(o.dir, s.Name+".cursor.json") }
 
 func readFile(path string, v any) (found bool, err error) {
 	data, err := os.ReadFile(path)
@@ -217,12 +168,6 @@ func (o *Outbox) tell(ctx context.Context, s *sink, at Position) {
 	}
 }
 
-func (s *sink) position() Position {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Position
-}
-
 // take delivers the events of some entries, and notes how far that is.
 func (o *Outbox) take(ctx context.Context, s *sink, all []Delivery, seen Position) error {
 	for len(all) > 0 {
@@ -243,22 +188,6 @@ func (o *Outbox) take(ctx context.Context, s *sink, all []Delivery, seen Positio
 		return nil
 	}
 	return o.advance(ctx, s, seen, 0)
-}
-
-// fits is how many events the next request carries.
-func (s *sink) fits(all []Delivery) int {
-	n, size := 0, 0
-	for n < len(all) && n < max(s.Batch, 1) {
-		data, err := all[n].Encode()
-		if err != nil {
-			break
-		}
-		if size += len(data); n > 0 && size > maxBatchSize {
-			break
-		}
-		n++
-	}
-	return max(n, 1)
 }
 
 func (o *Outbox) advance(ctx context.Context, s *sink, to Position, delivered int) error {
@@ -307,15 +236,6 @@ func (o *Outbox) deliver(ctx context.Context, s *sink, all []Delivery) error {
 		}
 		wait = min(wait, retryMost)
 	}
-}
-
-func (s *sink) fails(why string, next time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state.Failing.IsZero() {
-		s.state.Failing = time.Now()
-	}
-	s.state.Why, s.state.Next = why, next
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -399,101 +319,4 @@ func encode(all []Delivery) ([]byte, error) {
 		Metadata: map[string]any{"schema_version": SchemaVersion, "producer": "arbiter"},
 	}
 	return b.Encode()
-}
-
-// bury puts an event among the dead letters.
-func (o *Outbox) bury(s *sink, d *Delivery, why string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	task, _ := d.Metadata["amp"].(map[string]any)["task_id"].(string)
-	s.dead = slices.DeleteFunc(s.dead, func(l DeadLetter) bool { return l.ID == d.ID })
-	s.dead = append(s.dead, DeadLetter{ID: d.ID, Sink: s.Name, Type: d.Type, Task: task, Seq: d.At.Seq, At: time.Now().UTC(), Why: why})
-	if len(s.dead) > maxDead {
-		o.logger.Warn("the oldest dead letter makes room", "sink", s.Name, "event", s.dead[0].ID)
-		s.dead = s.dead[1:]
-	}
-	s.state.Dead = len(s.dead)
-	o.logger.Warn("an event was refused by its receiver", "sink", s.Name, "event", d.ID, "seq", d.At.Seq, "task", task, "why", why)
-	return writeFile(o.letters(s), s.dead)
-}
-
-// States are how the receivers stand, in the order of the configuration.
-func (o *Outbox) States() []SinkState {
-	out := []SinkState{}
-	for _, s := range o.sinks {
-		s.mu.Lock()
-		out = append(out, s.state)
-		s.mu.Unlock()
-	}
-	return out
-}
-
-// Dead are the dead letters of all receivers, oldest first.
-func (o *Outbox) Dead() []DeadLetter {
-	out := []DeadLetter{}
-	for _, s := range o.sinks {
-		s.mu.Lock()
-		out = append(out, s.dead...)
-		s.mu.Unlock()
-	}
-	slices.SortStableFunc(out, func(a, b DeadLetter) int { return a.At.Compare(b.At) })
-	return out
-}
-
-// ResendError says that a receiver did not take a dead letter this time either.
-type ResendError struct{ Sink, Why string }
-
-// Error names both.
-func (e *ResendError) Error() string { return fmt.Sprintf("%s did not take it: %s", e.Sink, e.Why) }
-
-// Resend delivers a dead letter once more, to each receiver that refused it, and takes it off the list when it was taken.
-func (o *Outbox) Resend(ctx context.Context, id string) (sinks []string, err error) {
-	found := false
-	for _, s := range o.sinks {
-		s.mu.Lock()
-		there := slices.ContainsFunc(s.dead, func(l DeadLetter) bool { return l.ID == id })
-		s.mu.Unlock()
-		if !there {
-			continue
-		}
-		found = true
-		d, err := o.publisher.Find(ctx, id)
-		if err != nil {
-			return sinks, err
-		}
-		if why, verdict, _ := o.post(ctx, s, []Delivery{*d}); verdict != taken {
-			return sinks, &ResendError{Sink: s.Name, Why: why}
-		}
-		s.mu.Lock()
-		s.dead = slices.DeleteFunc(s.dead, func(l DeadLetter) bool { return l.ID == id })
-		s.state.Dead = len(s.dead)
-		err = writeFile(o.letters(s), s.dead)
-		s.mu.Unlock()
-		if err != nil {
-			return sinks, err
-		}
-		sinks = append(sinks, s.Name)
-	}
-	if !found {
-		return nil, &UnknownError{ID: id}
-	}
-	return sinks, nil
-}
-
-// Followers are the receivers as followers of the journal, by name.
-func (o *Outbox) Followers() map[string]interface{ Position() (uint64, time.Time) } {
-	out := map[string]interface{ Position() (uint64, time.Time) }{}
-	for _, s := range o.sinks {
-		out[s.Name] = follower{s}
-	}
-	return out
-}
-
-type follower struct{ s *sink }
-
-// Position is the entry that the receiver has come to, and since when it fails.
-func (f follower) Position() (uint64, time.Time) {
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
-	return f.s.state.Seq, f.s.state.Failing
 }

@@ -1,0 +1,252 @@
+package events
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"arbiter/amp"
+
+	"github.com/google/uuid"
+)
+
+// made are the events of one entry.
+type made struct {
+	entry  *amp.Entry
+	before amp.Task
+	known  bool // before is a task
+	task   *amp.Task
+	events []Event
+	n      map[string]int
+	// message is the AMP message of the entry, nil for other entries; cause is what it answers.
+	message *amp.Message
+	cause   string
+}
+
+// add adds an event.
+func (m *made) add(typ string, data map[string]any) {
+	e := m.entry
+	domain, _, _ := strings.Cut(typ, ".")
+	about := map[string]any{"task_id": string(e.TaskID), "task_status": string(m.task.Status), "entry_id": e.ID, "seq": float64(e.Seq)}
+	if m.message != nil {
+		sum := sha256.Sum256(e.Body)
+		about["msg_id"], about["type"], about["from"], about["to"] = m.message.MsgID, string(m.message.Type), string(m.message.From), string(m.message.To)
+		about["sha256"] = hex.EncodeToString(sum[:])
+	}
+	meta := map[string]any{"schema_version": SchemaVersion, "producer": "arbiter", "amp": about}
+	if m.cause != "" {
+		meta["causation_id"] = m.cause
+	}
+	if p := m.priority(); p == "high" {
+		meta["priority"] = p
+	}
+	m.events = append(m.events, Event{
+		ID:   derivedID(e.ID, typ, m.n[typ]),
+		Type: typ, Source: domains[domain], Timestamp: stamp(e.At), CorrelationID: Correlation(e.TaskID), Data: data, Metadata: meta,
+	})
+	m.n[typ]++
+}
+
+// priority is the task's, from its risk.
+func (m *made) priority() string {
+	risk := amp.RiskLevel("")
+	if m.task.Plan != nil {
+		risk = m.task.Plan.RiskLevel
+	} else if m.task.Wish != nil {
+		risk = m.task.Wish.Risk
+	}
+	return string(cmp.Or(risk, amp.Medium))
+}
+
+// agent is who has a role in the task.
+func (m *made) agent(role amp.Role) string {
+	t := m.task
+	if t.Turn != nil && t.Turn.Role == role {
+		return t.Turn.Agent
+	}
+	named, planned := t.Executor, ""
+	if t.Plan != nil {
+		planned = t.Plan.Executor
+	}
+	if role == amp.Reviewer {
+		named = t.Reviewer
+		if t.Plan != nil {
+			planned = t.Plan.Reviewer
+		}
+	}
+	return cmp.Or(named, planned, string(role))
+}
+
+// wish is what the admin wants, in words.
+func (m *made) wish() (title, text string) {
+	t := m.task
+	if t.Wish != nil {
+		text = t.Wish.Text
+	}
+	if t.Plan != nil {
+		text = cmp.Or(text, t.Plan.Description)
+	}
+	title, _, _ = strings.Cut(cmp.Or(t.Title, text, string(t.ID)), "\n")
+	return clip(title, 200), cmp.Or(text, title)
+}
+
+// said adds the events of a message.
+func (m *made) said() {
+	id := string(m.task.ID)
+	switch p := m.message.Payload.(type) {
+	case *amp.Dispatch:
+		m.dispatched(p)
+	case *amp.Result:
+		if p.CompletionStatus == amp.Complete {
+			m.add("workflow.step_completed", map[string]any{
+				"workflow_id": id, "step_id": p.SubtaskID, "step_type": "execution", "status": "success", "next_step": "review",
+				"result": map[string]any{
+					"msg_id": m.message.MsgID, "commit": p.CommitHash, "files_changed": list(p.DiffSummary.FilesChanged),
+					"lines_added": float64(p.DiffSummary.LinesAdded), "lines_removed": float64(p.DiffSummary.LinesRemoved),
+				},
+			})
+		}
+	case *amp.Verdict:
+		if p.Decision == amp.Rejected {
+			m.add("workflow.step_completed", map[string]any{
+				"workflow_id": id, "step_id": m.before.CurrentSubtask().SubtaskID, "step_type": "review", "status": "failed", "next_step": "execution",
+				"result": map[string]any{"msg_id": m.message.MsgID, "issues": float64(len(p.Issues))},
+			})
+			m.add("task.updated", map[string]any{"task_id": id, "updated_fields": []any{"reject_count"}, "reject_count": float64(m.task.RejectCount)})
+		}
+	case *amp.Escalation:
+		m.add("system.error", map[string]any{
+			"error_id": m.message.MsgID, "error_type": string(p.EscalationType), "severity": string(p.Severity), "message": p.Description,
+			"context": map[string]any{
+				"task_id": id, "task_status": string(p.SystemStateSnapshot.TaskStatus), "reject_count": float64(p.SystemStateSnapshot.RejectCount),
+				"last_successful_msg_id": p.SystemStateSnapshot.LastSuccessfulMsgID, "affected_msgs": list(p.AffectedMsgs),
+			},
+		})
+	}
+}
+
+func (m *made) dispatched(p *amp.Dispatch) {
+	id, agent, priority := string(m.task.ID), m.agent(amp.Executor), m.priority()
+	if m.before.Round == 0 {
+		title, _ := m.wish()
+		m.add("task.created", map[string]any{
+			"task_id": id, "project_id": id, "title": title, "description": p.Description, "priority": priority,
+			"required_capabilities": []any{}, "dependencies": []any{},
+		})
+		m.add("workflow.started", map[string]any{
+			"workflow_id": id, "workflow_type": "amp_task", "initiated_by": m.entry.Actor,
+			"context": map[string]any{"project_id": id, "agent_id": agent, "task_id": id},
+		})
+	}
+	deadline := m.entry.At.Add(m.message.Type.AckTimeout())
+	if o := m.task.Obligation(m.message.MsgID); o != nil {
+		deadline = o.Deadline()
+	}
+	m.add("task.assigned", map[string]any{"task_id": id, "agent_id": agent, "assignment_time": stamp(m.entry.At), "deadline": stamp(deadline)})
+	m.add("agent.task_assigned", map[string]any{"agent_id": agent, "task_id": id, "priority": priority, "deadline": stamp(deadline)})
+}
+
+func (m *made) commanded(c *amp.Command) {
+	m.cause = ""
+	if c.Command == amp.Submit && !m.known {
+		title, text := m.wish()
+		requirements := []any{}
+		if m.task.Plan != nil {
+			requirements = list(m.task.Plan.AcceptanceCriteria)
+		}
+		m.add("project.created", map[string]any{
+			"project_id": string(m.task.ID), "name": title, "description": text, "requirements": requirements, "created_by": c.By,
+		})
+	}
+}
+
+func (m *made) planned() {
+	p := m.task.Plan
+	if p == nil {
+		return
+	}
+	m.add("project.updated", map[string]any{
+		"project_id": string(m.task.ID), "updated_fields": []any{"description", "requirements"}, "description": p.Description,
+		"requirements": list(p.AcceptanceCriteria),
+	})
+}
+
+// checked adds the events of a verification by git or the local CI.
+func (m *made) checked(c *amp.Check) {
+	if c.Subject != amp.CheckResult && c.Subject != amp.CheckCI {
+		return
+	}
+	id, tool := string(m.task.ID), "git"
+	if c.Subject == amp.CheckCI {
+		tool = "ci"
+	}
+	execution := uuid.NewSHA1(namespace, []byte(m.entry.ID)).String()
+	confirmed, refuted, inconclusive := c.Count()
+	status := "success"
+	if refuted > 0 || slices.Contains([]string{"failed"}, c.CI["local"]) {
+		status = "failed"
+	}
+	m.add("tool.execution_requested", map[string]any{
+		"execution_id": execution, "agent_id": "arbiter", "task_id": id, "tool_id": tool, "parameters": map[string]any{"for": c.For, "base": c.Base},
+	})
+	ci := map[string]any{}
+	for k, v := range c.CI {
+		ci[k] = v
+	}
+	m.add("tool.execution_completed", map[string]any{
+		"execution_id": execution, "agent_id": "arbiter", "task_id": id, "tool_id": tool, "status": status, "execution_time_ms": 0.0,
+		"result": map[string]any{
+			"confirmed": float64(confirmed), "refuted": float64(refuted), "inconclusive": float64(inconclusive), "commit": c.Commit, "ci": ci, "text": c.Text,
+		},
+	})
+}
+
+// moved adds what follows from the move of the task, whichever entry made it.
+func (m *made) moved() {
+	t := m.task
+	if !m.known || m.before.Status == t.Status {
+		return
+	}
+	id, agent := string(t.ID), m.agent(amp.Executor)
+	title, _ := m.wish()
+	if m.before.Status == amp.AwaitingApproval && t.Status == amp.Dispatched && t.Plan != nil {
+		m.add("project.execution_started", map[string]any{
+			"project_id": id, "execution_id": t.Plan.Hash, "agent_ids": []any{agent, m.agent(amp.Reviewer)},
+		})
+	}
+	took := float64(m.entry.At.Sub(t.FirstAt).Milliseconds())
+	switch t.Status {
+	case amp.StatusApproved:
+		where := "git:" + t.Commit
+		m.add("task.completed", map[string]any{
+			"task_id": id, "agent_id": agent, "status": "success", "completion_time": stamp(m.entry.At), "result_summary": title,
+			"artifacts": []any{map[string]any{"name": "commit", "location": where, "type": "git_commit", "size_bytes": 0.0}},
+		})
+		m.add("agent.task_completed", map[string]any{"agent_id": agent, "task_id": id, "status": "success", "result_summary": title, "result_location": where})
+		m.add("workflow.completed", map[string]any{
+			"workflow_id": id, "status": "success", "execution_time_ms": took, "result_summary": title,
+			"steps_completed": float64(len(t.Subtasks())), "steps_failed": float64(t.RejectTotal),
+		})
+	case amp.Delivered:
+		m.add("project.completed", map[string]any{"project_id": id, "status": "success", "results_summary": title, "results_location": "git:" + t.Commit})
+	case amp.Terminated:
+		m.add("workflow.completed", map[string]any{
+			"workflow_id": id, "status": "failed", "execution_time_ms": took, "result_summary": "terminated",
+			"steps_completed": float64(t.Subtask), "steps_failed": float64(t.RejectTotal),
+		})
+	default: // the others are said by the change of the word alone
+	}
+	if from, to := Word(m.before.Status), Word(t.Status); from != to {
+		m.add("task.status_changed", map[string]any{"task_id": id, "previous_status": from, "new_status": to, "agent_id": agent})
+	}
+}
+
+func list(all []string) []any {
+	out := make([]any, len(all))
+	for i, s := range all {
+		out[i] = s
+	}
+	return out
+}
