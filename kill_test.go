@@ -123,7 +123,7 @@ type killRig struct {
 	again, killed  atomic.Int64
 	kills          int64
 	lost           int
-	logFile        string
+	logFile, temp  string
 	expectedReject func(n int) int
 }
 
@@ -132,8 +132,11 @@ func newKillRig(t *testing.T) *killRig {
 	dir := t.TempDir()
 	k := &killRig{
 		t: t, bin: filepath.Join(dir, "arbiter"), home: filepath.Join(dir, "home"), repo: filepath.Join(dir, "repo"),
-		config: filepath.Join(dir, "config.toml"), logFile: filepath.Join(dir, "serve.log"),
+		config: filepath.Join(dir, "config.toml"), logFile: filepath.Join(dir, "serve.log"), temp: filepath.Join(dir, "temp"),
 		expectedReject: func(n int) int { return n % (maxRejects + 1) },
+	}
+	if err := os.Mkdir(k.temp, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	k.run("", "go", "build", "-o", k.bin, "./cmd/arbiter")
 	for _, args := range [][]string{{"init", "-q", "-b", "main", k.repo}, {"-C", k.repo, "commit", "-q", "--allow-empty", "-m", "start"}} {
@@ -177,6 +180,7 @@ func (k *killRig) serve() *exec.Cmd {
 	defer log.Close()
 	p := exec.Command(k.bin, "--home", k.home, "--config", k.config, "serve")
 	p.Stdout, p.Stderr = log, log
+	p.Env = append(os.Environ(), "TMPDIR="+k.temp) // what is killed cleans nothing up
 	if err := p.Start(); err != nil {
 		k.t.Fatal(err)
 	}
