@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/charmbracelet/x/term"
@@ -78,6 +80,11 @@ func (a *app) newDemoIn(ctx context.Context, f demoFlags, cfg demo.Config) (d *d
 }
 
 func (a *app) demoHeadless(ctx context.Context, f demoFlags) (err error) {
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it goes on
+		var stop func()
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGHUP)
+		defer stop()
+	}
 	d, end, err := a.newDemoIn(ctx, f, demo.Config{Pace: f.pace, AckTimeout: 6 * time.Second, Undo: time.Second})
 	if err != nil {
 		return err
