@@ -190,6 +190,7 @@ func (b *Bus) apply(f *Fact, at time.Time) {
 	b.happened(f, before)
 	switch f.Event {
 	case Registered:
+		delete(b.entering, f.AgentID) // it counts among those that are there now
 		b.live[f.AgentID] = &live{since: time.Now()}
 	case Removed:
 		b.end(f.AgentID, ErrRemoved)

@@ -83,12 +83,13 @@ func (b *Bus) Register(ctx context.Context, who Caller, body []byte) (*Descripto
 	if refused != nil {
 		return nil, b.refuse(ctx, who, withoutCredentials(body), refused)
 	}
-	defer func() {
+	err = b.fact(ctx, Fact{Event: Registered, Agent: d, AgentID: d.AgentID, By: who.Name})
+	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.entering, d.AgentID)
-	}()
-	return d, b.fact(ctx, Fact{Event: Registered, Agent: d, AgentID: d.AgentID, By: who.Name})
+	}
+	return d, err
 }
 
 // mayRegister says why an agent must not register. The lock is held.

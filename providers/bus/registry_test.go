@@ -76,6 +76,23 @@ func TestRegister_once_BUS061(t *testing.T) {
 	}
 }
 
+// An agent whose registration is in the journal counts once, also before who registered it was told (BUS-060).
+func TestRegister_countsOnce(t *testing.T) {
+	t.Parallel()
+	b := New(Config{AgentsEach: 2}, nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.entering["x://a"] = "greedy"
+	d := &Descriptor{AgentID: "x://a", Bearer: "greedy"}
+	b.apply(&Fact{Event: Registered, Agent: d, AgentID: d.AgentID, By: "greedy"}, time.Now())
+	if n := b.agentsOf("greedy"); n != 1 {
+		t.Errorf("the token has %d agents, want 1", n)
+	}
+	if err := b.mayRegister(Caller{Name: "greedy"}, &Descriptor{AgentID: "x://b", Bearer: "greedy"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // One token has so many agents and no more, however many come at once; another one has its own, and who removes one may register again (BUS-060).
 func TestRegister_each_BUS060(t *testing.T) {
 	t.Parallel()
