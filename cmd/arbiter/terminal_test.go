@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -320,7 +321,7 @@ func TestTerminal_editorKilled(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { // until the editor has ended too
 		t.Fatal(err)
 	}
-	if err := lock.Close(); err != nil {
+	if err := errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close()); err != nil {
 		t.Fatal(err)
 	}
 	p = d.open(100, 30).WaitFor("the text of an editor was not taken")

@@ -28,7 +28,7 @@ func Left(in string, now time.Time) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for texts of editors: %w", err)
 	}
-	defer all.Close()
+	defer unlock(all) //nolint:errcheck // closing it frees it too
 	var left []string
 	var failed error
 	for _, e := range entries {
@@ -50,7 +50,7 @@ func leftIn(dir string, now time.Time) (string, error) {
 	if err != nil {
 		return "", nil // somebody has it, or it has just gone
 	}
-	defer own.Close()
+	defer unlock(own) //nolint:errcheck // closing it frees it too
 	sum, _, _ := strings.Cut(filepath.Base(dir), "-")
 	where := typed(dir, sum)
 	if where == "" {

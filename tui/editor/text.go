@@ -55,7 +55,7 @@ func (t *Text) claim(in string) error {
 	if err != nil {
 		return err
 	}
-	defer all.Close()
+	defer unlock(all) //nolint:errcheck // closing it frees it too
 	if t.dir, err = os.MkdirTemp(in, t.sum+"-"); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (t *Text) release() error {
 	if t.lock == nil {
 		return nil
 	}
-	return t.lock.Close()
+	return unlock(t.lock)
 }
 
 // digest names a text.
@@ -167,4 +167,9 @@ func lock(path string, how int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// unlock frees a lock at once: closed alone it would stay until a process that is being started just now has closed its copy too.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }

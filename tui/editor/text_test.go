@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -188,7 +189,7 @@ func TestLeft_editorRuns(t *testing.T) {
 	if _, err := bufio.NewReader(fromEditor).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.release(); err != nil { // the program is gone
+	if err := x.lock.Close(); err != nil { // the program is gone, the editor has it still
 		t.Fatal(err)
 	}
 	if left, err := Left(in, time.Now()); left != nil || err != nil {
@@ -202,6 +203,13 @@ func TestLeft_editorRuns(t *testing.T) {
 	}
 	if e := <-ended; string(e.got) != "textmore" || e.err != nil { // read takes the space away
 		t.Errorf("got %q, %v", e.got, e.err)
+	}
+	gone, err := lock(filepath.Join(filepath.Dir(x.File()), lockName), syscall.LOCK_EX) // nobody else has a copy
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unlock(gone); err != nil {
+		t.Fatal(err)
 	}
 	if left, err := Left(in, time.Now()); len(left) != 1 || left[0] != x.File() || err != nil {
 		t.Errorf("left: %q, %v", left, err)
