@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -88,7 +89,7 @@ func (p *Publisher) events(ctx context.Context, e *amp.Entry) ([]Published, erro
 	if all, ok := p.remembered(e.Seq); ok {
 		return all, nil
 	}
-	derived, err := p.deriver.Derive(ctx, e)
+	derived, err := p.derive(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +98,22 @@ func (p *Publisher) events(ctx context.Context, e *amp.Entry) ([]Published, erro
 		p.remember(e.Seq, all)
 	}
 	return all, err
+}
+
+// derive makes a fault of the program an error: what waits for the events of one entry must not end the process. What was folded may be half
+// changed then, and is folded anew.
+func (p *Publisher) derive(ctx context.Context, e *amp.Entry) (out []Event, err error) {
+	defer func() {
+		why := recover()
+		if why == nil {
+			return
+		}
+		p.deriver, err = NewDeriver(p.read), fmt.Errorf("derive the events of entry %d: a fault of the program, which is in its log", e.Seq)
+		if p.Logger != nil {
+			p.Logger.Error("deriving events broke off with a panic", "seq", e.Seq, "panic", why, "stack", string(debug.Stack()))
+		}
+	}()
+	return p.deriver.Derive(ctx, e)
 }
 
 // sound are the events that may be sent: one that its receivers would refuse holds up none behind it.

@@ -1,8 +1,11 @@
 package events
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,5 +61,41 @@ func TestPublisher_derivesOnce(t *testing.T) {
 	}
 	if one, many := cost(1), cost(50); many > one {
 		t.Errorf("%d reads for one receiver, %d for fifty", one, many)
+	}
+}
+
+// A panic while an entry is derived is an error to whoever asked, is said with where it was, and harms nothing that comes after it.
+func TestPublisher_fault(t *testing.T) {
+	t.Parallel()
+	f := newFeed()
+	life(f, t, 1)
+	var broken atomic.Bool
+	broken.Store(true)
+	p := NewPublisher(func(ctx context.Context, filter amp.Filter) ([]amp.Entry, error) {
+		if broken.Load() {
+			panic("half of it is folded")
+		}
+		return f.Read(ctx, filter)
+	}, f.follow)
+	var log bytes.Buffer
+	p.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	got, want := 0, len(wanted(t, f))
+	enough := errors.New("enough")
+	take := func(all []Delivery, _ Position) error {
+		if got += len(all); got < want {
+			return nil
+		}
+		return enough
+	}
+	if err := p.Subscribe(t.Context(), Position{}, nil, take); err == nil || errors.Is(err, enough) {
+		t.Errorf("Subscribe = %v", err)
+	}
+	if said := log.String(); !strings.Contains(said, "half of it is folded") || !strings.Contains(said, "publish_test.go") {
+		t.Errorf("the log says\n%s", said)
+	}
+	broken.Store(false)
+	got = 0
+	if err := p.Subscribe(t.Context(), Position{}, nil, take); !errors.Is(err, enough) || got != want {
+		t.Errorf("after that: %d events, %v; want %d", got, err, want)
 	}
 }
