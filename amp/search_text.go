@@ -54,6 +54,9 @@ func (n needle) find(s string, from int) (start, end int) {
 		return -1, -1
 	}
 	first, _ := utf8.DecodeRuneInString(n.text)
+	if first < utf8.RuneSelf && isASCII(s) {
+		return n.findASCII(s, from)
+	}
 	for i := from; i < len(s); {
 		r, size := rune(s[i]), 1
 		if r >= utf8.RuneSelf {
@@ -67,6 +70,44 @@ func (n needle) find(s string, from int) (start, end int) {
 		i += size
 	}
 	return -1, -1
+}
+
+// findASCII is find in a text of ASCII alone, as nearly all are: it looks only at places with the first letter of the needle.
+func (n needle) findASCII(s string, from int) (start, end int) {
+	next := func(c byte, from int) int {
+		if i := strings.IndexByte(s[from:], c); i >= 0 {
+			return from + i
+		}
+		return len(s)
+	}
+	lower, upper := n.text[0], n.text[0]
+	if 'a' <= lower && lower <= 'z' {
+		upper -= 'a' - 'A'
+	}
+	for i, j := next(lower, from), next(upper, from); min(i, j) < len(s); {
+		start := min(i, j)
+		if !n.word || n.begins(s, start, rune(s[start]), 1) {
+			if end := n.at(s, start); end >= 0 {
+				return start, end
+			}
+		}
+		if i == start {
+			i = next(lower, start+1)
+		}
+		if j == start {
+			j = next(upper, start+1)
+		}
+	}
+	return -1, -1
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func (n needle) begins(s string, i int, r rune, size int) bool {
