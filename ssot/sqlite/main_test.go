@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// leastTimes is how often a loop runs under the race detector all the same, where it is to run as often.
+const leastTimes = 8
+
 // times is how often a loop runs: n times, fewer under the race detector, or what an environment variable says.
 func times(t *testing.T, env string, n int) int {
 	t.Helper()
@@ -50,7 +53,7 @@ func times(t *testing.T, env string, n int) int {
 		return said
 	}
 	if slow {
-		return n / 10
+		return max(n/10, min(n, leastTimes))
 	}
 	return n
 }
