@@ -54,7 +54,7 @@ func (n needle) find(s string, from int) (start, end int) {
 		return -1, -1
 	}
 	first, _ := utf8.DecodeRuneInString(n.text)
-	if first < utf8.RuneSelf && isASCII(s) {
+	if first < utf8.RuneSelf && ASCII(s) {
 		return n.findASCII(s, from)
 	}
 	for i := from; i < len(s); {
@@ -101,7 +101,8 @@ func (n needle) findASCII(s string, from int) (start, end int) {
 	return -1, -1
 }
 
-func isASCII(s string) bool {
+// ASCII reports whether s holds ASCII characters only.
+func ASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

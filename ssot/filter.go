@@ -30,20 +30,10 @@ func Limit(f *amp.Filter) int {
 
 // ContainsFold reports whether body contains text in any case. For a text of ASCII only, only ASCII letters have a case.
 func ContainsFold(body []byte, text string) bool {
-	if ASCII(text) {
+	if amp.ASCII(text) {
 		return bytes.Contains(lowerASCII(body), lowerASCII([]byte(text)))
 	}
 	return bytes.Contains(bytes.ToLower(body), bytes.ToLower([]byte(text)))
-}
-
-// ASCII reports whether text holds ASCII characters only.
-func ASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 func lowerASCII(b []byte) []byte {

@@ -114,8 +114,8 @@ func (l *Log) page(ctx context.Context, f *amp.Filter, limit int) ([]amp.Entry, 
 		}
 		and("e.kind IN (?"+strings.Repeat(", ?", len(kinds)-1)+")", kinds...)
 	}
-	here := f.Text != "" && !ssot.ASCII(f.Text) || !f.Search.Empty()
-	if f.Text != "" && ssot.ASCII(f.Text) {
+	here := f.Text != "" && !amp.ASCII(f.Text) || !f.Search.Empty()
+	if f.Text != "" && amp.ASCII(f.Text) {
 		and("instr(lower(e.body), ?) > 0", strings.ToLower(f.Text))
 	}
 	q.WriteString(" ORDER BY e.seq")
