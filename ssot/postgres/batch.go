@@ -65,12 +65,11 @@ func (w *writer) storeAtOnce(ctx context.Context) (stored bool, err error) {
 		w.revert()
 		return false, nil
 	}
+	if w.next == nil {
+		w.beginPlain()
+	}
 	q, n := w.next, w.folded
 	w.next, w.folded = nil, 0
-	if q == nil {
-		q = &question{held: map[amp.TaskID]uint64{}}
-		w.begin()
-	}
 	for w.batch = w.queue.More(); n < len(w.batch); w.batch = w.queue.More() {
 		more := w.batch[n:]
 		n = len(w.batch)
@@ -112,8 +111,7 @@ func (w *writer) foldAhead(until <-chan struct{}) {
 	}
 	for came := w.queue.Ahead(until); len(came) > 0; came = w.queue.Ahead(until) {
 		if w.next == nil {
-			w.next = &question{held: map[amp.TaskID]uint64{}}
-			w.begin()
+			w.beginPlain()
 		}
 		if plain, err := w.foldPlain(w.next, came); err != nil || !plain {
 			w.revertAhead() // it is folded again when it is its turn, and what is wrong with it is found again

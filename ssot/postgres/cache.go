@@ -40,7 +40,7 @@ type cache struct {
 	open   bool
 	flying *change
 	spare  *change // one that is stored
-	// next is what is asked for by the requests that were folded ahead of their turn, and folded how many they are.
+	// next has the leases of a transaction for which nothing is asked, and folded is how many requests were folded ahead of their turn.
 	next   *question
 	folded int
 }
@@ -84,6 +84,12 @@ func (c *cache) begin() {
 	c.open = true
 }
 
+// beginPlain begins a transaction for which nothing is asked.
+func (c *cache) beginPlain() {
+	c.next = &question{held: map[amp.TaskID]uint64{}}
+	c.begin()
+}
+
 func (c *cache) end() {
 	c.open = false
 	c.change.clear()
@@ -111,13 +117,11 @@ func (c *cache) undo(t *change) {
 	*c.board = t.before.board
 	c.board.Numbers = maps.Clone(t.before.board.Numbers)
 	c.everything, c.usage = t.before.everything, t.before.usage
-	for id := range t.dirty {
-		delete(c.board.Tasks, id)
-		delete(c.tasks, id)
-	}
-	for id := range t.touched {
-		delete(c.board.Tasks, id)
-		delete(c.tasks, id)
+	for _, ids := range []map[amp.TaskID]struct{}{t.dirty, t.touched} {
+		for id := range ids {
+			delete(c.board.Tasks, id)
+			delete(c.tasks, id)
+		}
 	}
 	c.complete = c.complete && len(t.dirty) == 0
 	c.since = maps.Clone(c.board.Numbers) // what is stored of them is to be read again
