@@ -105,7 +105,7 @@ BENCH := $(GO) test -run '^$$' -timeout 2h
 RIVER := $(CURDIR)/bin/river
 
 .PHONY: bench
-bench: bench-journal ## speed and memory, each against a limit measured in the same run; half an hour on a machine that does nothing else
+bench: bench-journal ## speed and memory, each against a limit measured in the same run
 	$(BENCH) -bench . -benchmem $$($(GO) list ./... | grep -v /ssot/)
 
 .PHONY: bench-journal
