@@ -9,8 +9,8 @@ import (
 )
 
 // backup is a copy of a journal under way: a database of its own, to which the journal is attached as "src". Entries never change, nor do their
-// rows in the tables of ids and tasks, so they are copied a few at a time, each time in a read of its own: one read of all of them would keep
-// the write-ahead log from being begun anew for as long as it takes. What may change is read as of one moment, with the entries behind those.
+// rows in the table of ids and the lists of full buckets, so they are copied a few at a time, each time in a read of its own: one read of all of
+// them would keep the write-ahead log from being begun anew for as long as it takes. What may change is read as of one moment, with the entries behind those.
 type backup struct {
 	conn *sql.Conn
 	// last is the last entry that was copied, indexed the one where the tables of ids and tasks stood when it began.
@@ -26,7 +26,8 @@ const (
 
 	nextEntries = "INSERT INTO entry SELECT * FROM src.entry WHERE seq > ? ORDER BY seq"
 	nextIDs     = "INSERT INTO entry_id SELECT * FROM src.entry_id WHERE id > (SELECT coalesce(max(id), '') FROM main.entry_id) ORDER BY id LIMIT ?"
-	nextBucket  = "INSERT INTO entry_task SELECT * FROM src.entry_task WHERE bucket = ?"
+	nextBucket  = "INSERT INTO task_bucket SELECT * FROM src.task_bucket WHERE bucket = ?"
+	lastBuckets = "INSERT INTO task_bucket SELECT * FROM src.task_bucket WHERE bucket >= ?"
 )
 
 // copyMoment is what is read as of one moment behind the entries.
@@ -36,11 +37,8 @@ var copyMoment = []string{
 	"INSERT INTO task_span SELECT * FROM src.task_span", "DELETE FROM main.indexed", "INSERT INTO indexed SELECT * FROM src.indexed", "COMMIT",
 }
 
-// copyLate puts what came into the tables of ids and tasks while they were copied there, too.
-var copyLate = []string{
-	"INSERT INTO entry_id SELECT id, seq FROM main.entry WHERE seq > ? ON CONFLICT DO NOTHING",
-	"INSERT INTO entry_task SELECT seq >> 12, task, seq FROM main.entry WHERE seq > ? ON CONFLICT DO NOTHING",
-}
+// copyLate puts what came into the table of ids while it was copied there, too.
+const copyLate = "INSERT INTO entry_id SELECT id, seq FROM main.entry WHERE seq > ? ON CONFLICT DO NOTHING"
 
 // writeBackup writes a copy of the journal to a new file. between is called after each read of the journal but the last.
 func (l *Log) writeBackup(ctx context.Context, path string, between func() error) (err error) {
@@ -87,7 +85,7 @@ func (b *backup) write(ctx context.Context) (err error) {
 	for n := int64(backupIDs); n == backupIDs && err == nil; {
 		n, err = b.read(ctx, nextIDs, backupIDs)
 	}
-	for bucket := int64(0); bucket <= b.indexed>>bucketBits && err == nil; bucket++ {
+	for bucket := int64(0); bucket < b.indexed>>bucketBits && err == nil; bucket++ {
 		_, err = b.read(ctx, nextBucket, bucket)
 	}
 	if err == nil {
@@ -96,10 +94,8 @@ func (b *backup) write(ctx context.Context) (err error) {
 	if err == nil {
 		err = b.moment(ctx)
 	}
-	for _, text := range copyLate {
-		if err == nil {
-			_, err = b.conn.ExecContext(ctx, text, b.indexed)
-		}
+	if err == nil {
+		_, err = b.conn.ExecContext(ctx, copyLate, b.indexed)
 	}
 	if err == nil {
 		_, err = b.conn.ExecContext(ctx, "DETACH src")
@@ -151,6 +147,9 @@ func (b *backup) moment(ctx context.Context) error {
 		return err
 	}
 	if _, err := b.conn.ExecContext(ctx, nextEntries, b.last); err != nil {
+		return err
+	}
+	if _, err := b.conn.ExecContext(ctx, lastBuckets, b.indexed>>bucketBits); err != nil {
 		return err
 	}
 	for _, text := range copyMoment {

@@ -61,7 +61,7 @@ func TestBackup_damaged(t *testing.T) {
 		"gone":   "DELETE FROM entry WHERE seq = 90",
 		"before": "INSERT INTO entry VALUES (0, 0, 0, 'zero', 'bus', 'system', '', zeroblob(32), x'')",
 		"id":     "DELETE FROM entry_id WHERE seq = 50",
-		"bucket": "DELETE FROM entry_task WHERE seq = 50",
+		"bucket": "DELETE FROM task_bucket WHERE task = 2",
 		"span":   "DELETE FROM task_span WHERE task = 2",
 		"board":  "UPDATE board SET seq = seq + 1",
 	} {

@@ -25,6 +25,7 @@ var corpus = map[int64]string{
 	2: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430",
 	3: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430", // the tables changed, not the entries
 	4: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430",
+	5: "1fc57c2a6622cbdffdac719a591f1e642ea312bb381ade1eeffe182cf379c430",
 }
 
 const corpusEntries = 122

@@ -89,9 +89,9 @@ func (w *writer) replay(all bool) error {
 // reindex makes the tables of ids and tasks anew, each in its own order.
 var reindex = []string{
 	"DELETE FROM entry_id", "INSERT INTO entry_id SELECT id, seq FROM entry ORDER BY id",
-	"DELETE FROM entry_task", "INSERT INTO entry_task SELECT seq >> 12, task, seq FROM entry ORDER BY seq >> 12, task, seq",
-	"DELETE FROM task_span",
-	"INSERT INTO task_span SELECT bucket >> 6, task, sum(1 << (bucket & 63)) FROM (SELECT DISTINCT bucket, task FROM entry_task) GROUP BY 1, 2",
+	"DELETE FROM task_bucket",
+	`INSERT INTO task_bucket SELECT seq >> 12, task, unhex(group_concat(printf('%04x', seq & 4095), '' ORDER BY seq)) FROM entry GROUP BY 1, 2`,
+	"DELETE FROM task_span", "INSERT INTO task_span SELECT bucket >> 6, task, sum(1 << (bucket & 63)) FROM task_bucket GROUP BY 1, 2",
 	"DELETE FROM indexed", "INSERT INTO indexed SELECT 1, coalesce(max(seq), 0) FROM entry",
 }
 

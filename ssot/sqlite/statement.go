@@ -16,8 +16,9 @@ type statements struct {
 	entryBySeq                     *sql.Stmt
 	entriesAfter, tail             *sql.Stmt
 	insertKey, keyByTask           *sql.Stmt
-	insertIDs, insertOfTasks       inserts
-	insertSpans                    inserts
+	insertIDs                      inserts
+	upsertBuckets, insertSpans     inserts
+	bucket                         *sql.Stmt
 	seqByID, topID                 *sql.Stmt
 	updateIndexed, indexed         *sql.Stmt
 	upsertTask, taskByID, eachTask *sql.Stmt
@@ -29,7 +30,7 @@ type statements struct {
 // What was written ahead, before the program ended, is left as it is. An id that stands there for another entry is an error: its entry would not be
 // found.
 const (
-	unlessThere  = " ON CONFLICT DO NOTHING"
+	inItsPlace   = " ON CONFLICT DO UPDATE SET seqs = excluded.seqs"
 	unlessMarked = " ON CONFLICT DO UPDATE SET buckets = buckets | excluded.buckets WHERE buckets <> buckets | excluded.buckets"
 	unlessOther  = " ON CONFLICT (id) DO UPDATE SET seq = iif(seq = excluded.seq, seq, NULL)"
 )
@@ -60,8 +61,9 @@ func (s *statements) all() []statement {
 		{&s.insertIDs.many, "INSERT INTO entry_id (id, seq) VALUES (?, ?)" + strings.Repeat(", (?, ?)", rowsAtOnce-1) + unlessOther},
 		{&s.topID, "SELECT coalesce(max(id), '') FROM entry_id WHERE id >= ? AND id < ?"},
 		{&s.seqByID, "SELECT seq FROM entry_id WHERE id = ?"},
-		{&s.insertOfTasks.one, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + unlessThere},
-		{&s.insertOfTasks.many, "INSERT INTO entry_task (bucket, task, seq) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1) + unlessThere},
+		{&s.bucket, "SELECT task, seqs FROM task_bucket WHERE bucket = ?"},
+		{&s.upsertBuckets.one, "INSERT INTO task_bucket (bucket, task, seqs) VALUES (?, ?, ?)" + inItsPlace},
+		{&s.upsertBuckets.many, "INSERT INTO task_bucket (bucket, task, seqs) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1) + inItsPlace},
 		{&s.insertSpans.one, "INSERT INTO task_span (span, task, buckets) VALUES (?, ?, ?)" + unlessMarked},
 		{&s.insertSpans.many, "INSERT INTO task_span (span, task, buckets) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rowsAtOnce-1) + unlessMarked},
 		{&s.updateIndexed, "UPDATE indexed SET seq = ?"},

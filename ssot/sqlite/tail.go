@@ -12,9 +12,9 @@ import (
 const (
 	// tailFull is about how many entries the tables are behind at most before they are written, unless that fails. Each page of theirs is then
 	// written once for many entries. A reader folds that many, and an open after a crash.
-	tailFull = 1024
+	tailFull = 2048
 	// tailOver is with how many entries nothing more is stored before the tables are written.
-	tailOver = 8 * tailFull
+	tailOver = 4 * tailFull
 	// tailStep is how many rows go into each table with one transaction once the tail is full.
 	tailStep = 64
 	// mostTops is how many beginnings of ids are remembered.
@@ -39,13 +39,11 @@ type tail struct {
 	// tables stand at them, nobody misses or minds them there.
 	spread       int
 	byID, byTask []tailRow
-	// marked are the tasks of one bucket that the table of spans has.
-	marked map[uint64]struct{}
-	bucket uint64
+	lists        taskLists
 }
 
 func newTail() tail {
-	return tail{ids: map[string]uint64{}, tops: map[string]string{}, marked: map[uint64]struct{}{}}
+	return tail{ids: map[string]uint64{}, tops: map[string]string{}}
 }
 
 func (t *tail) add(r tailRow) {
@@ -80,14 +78,14 @@ func (t *tail) begin() {
 func (t *tail) order() {
 	slices.SortFunc(t.byID, func(a, b tailRow) int { return cmp.Compare(a.id, b.id) })
 	slices.SortFunc(t.byTask, func(a, b tailRow) int {
-		return cmp.Or(cmp.Compare(a.seq>>bucketBits, b.seq>>bucketBits), cmp.Compare(a.task, b.task), cmp.Compare(a.seq, b.seq))
+		return cmp.Or(cmp.Compare(bucketOf(a.seq), bucketOf(b.seq)), cmp.Compare(a.task, b.task), cmp.Compare(a.seq, b.seq))
 	})
 }
 
 // ready reports whether all that was to be written ahead is.
 func (t *tail) ready() bool { return t.spread > 0 && len(t.byID)+len(t.byTask) == 0 }
 
-// ahead writes at most n rows of each table.
+// ahead writes at most n of the rows into each table.
 func (t *tail) ahead(s *statements, n int) error {
 	ids, tasks := min(n, len(t.byID)), min(n, len(t.byTask))
 	if err := t.put(s, t.byID[:ids], t.byTask[:tasks]); err != nil {
@@ -102,37 +100,13 @@ func (t *tail) put(s *statements, byID, byTask []tailRow) error {
 	if err != nil {
 		return err
 	}
-	err = insertRows(&s.insertOfTasks, byTask, func(args []any, r tailRow) []any {
-		return append(args, int64(r.seq>>bucketBits), int64(r.task), int64(r.seq))
-	})
-	if err != nil {
-		return err
-	}
-	return insertRows(&s.insertSpans, t.unmarked(byTask), func(args []any, r tailRow) []any {
-		bucket := r.seq >> bucketBits
-		return append(args, int64(bucket>>spanBits), int64(r.task), int64(1)<<(bucket&(1<<spanBits-1)))
-	})
-}
-
-// unmarked are rows of tasks that the table of spans may not have in the bucket of the row, and marks them.
-func (t *tail) unmarked(byTask []tailRow) (rows []tailRow) {
-	for _, r := range byTask {
-		if b := r.seq >> bucketBits; b != t.bucket {
-			t.bucket = b
-			clear(t.marked)
-		}
-		if _, ok := t.marked[r.task]; !ok {
-			t.marked[r.task] = struct{}{}
-			rows = append(rows, r)
-		}
-	}
-	return rows
+	return t.lists.add(s, byTask)
 }
 
 // read takes the entries behind seq from the journal.
 func (t *tail) read(s *statements, seq int64) (err error) {
 	t.cut(0)
-	clear(t.marked) // a transaction that failed may have marked some
+	t.lists.forget() // a transaction that failed may have added to it
 	rows, err := s.tail.QueryContext(context.Background(), seq)
 	if err != nil {
 		return err

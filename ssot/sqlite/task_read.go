@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,10 +12,6 @@ import (
 )
 
 const (
-	// bucketBits are those of a bucket in the table of tasks; the schema has the same number.
-	bucketBits = 12
-	// spanBits are those of the buckets that a row of task_span tells of, as many as an integer has bits.
-	spanBits = 6
 	// mostBuckets is how many buckets are read together at most.
 	mostBuckets = 64
 	// sifted is how many entries of a task are looked at together when not all of them are wanted.
@@ -81,25 +78,49 @@ func (r *taskRead) listed(ctx context.Context) error {
 	if r.done() || r.low+1 >= high {
 		return nil
 	}
-	buckets, err := r.buckets(ctx, (r.low+1)>>bucketBits, (high-1)>>bucketBits)
+	buckets, err := r.buckets(ctx, bucketOf(r.low+1), bucketOf(high-1))
 	if err != nil {
 		return err
 	}
 	for n := 1; len(buckets) > 0 && !r.done(); n = min(4*n, mostBuckets) { // the first ones often have enough
 		some := buckets[:min(n, len(buckets))]
 		buckets = buckets[len(some):]
-		rows, err := r.log.reader.ask(ctx, `SELECT t.seq FROM json_each(?1) b CROSS JOIN entry_task t
-			ON t.bucket = b.value AND t.task = ?2 AND t.seq > ?3 AND t.seq < ?4`, list(some), int64(r.key), int64(r.low), int64(high))
-		seqs, err := scanSeqs(rows, err)
+		seqs, err := r.within(ctx, some, high)
 		if err != nil {
 			return err
 		}
-		slices.Sort(seqs)
 		if err := r.take(ctx, seqs); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// within are the entries of the task in some buckets that lie before high, ascending.
+func (r *taskRead) within(ctx context.Context, buckets []uint64, high uint64) (seqs []uint64, err error) {
+	rows, err := r.log.reader.ask(ctx, `SELECT t.bucket, t.seqs FROM json_each(?1) b CROSS JOIN task_bucket t
+		ON t.bucket = b.value AND t.task = ?2`, list(buckets), int64(r.key))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var bucket int64
+		var places []byte
+		if err := rows.Scan(&bucket, &places); err != nil {
+			return nil, err
+		}
+		whole := eachOf(uint64(bucket), places, func(seq uint64) {
+			if seq > r.low && seq < high {
+				seqs = append(seqs, seq)
+			}
+		})
+		if !whole {
+			return nil, &DamagedError{Path: r.log.path, Why: fmt.Sprintf("the list of the entries of task %s is none", r.f.TaskID)}
+		}
+	}
+	slices.Sort(seqs)
+	return seqs, rows.Err()
 }
 
 // buckets are those from one to another that have entries of the task, in the order of the answer.

@@ -151,7 +151,7 @@ func (v *verifier) settle(at uint64) {
 		}
 		v.folded = e.Seq
 		v.byID += v.sum(e.ID, int64(e.Seq))
-		v.byTask += v.sum("", int64(e.Seq>>bucketBits), e.key, int64(e.Seq))
+		v.byTask += v.sum("", e.key, int64(e.Seq))
 		n++
 	}
 	v.late = slices.Delete(v.late, 0, n)
@@ -327,28 +327,31 @@ func (v *verifier) indexes(ctx context.Context) error {
 		v.damage(v.head.Seq, notFound)
 	}
 	spans, marked := map[int64]uint64{}, true
-	for bucket := range v.folded>>bucketBits + 1 {
-		rows, err := v.log.reader.ask(ctx, "SELECT task, seq FROM entry_task WHERE bucket = ?", int64(bucket))
+	for bucket := range bucketOf(v.folded) + 1 {
+		rows, err := v.log.reader.ask(ctx, "SELECT task, seqs FROM task_bucket WHERE bucket = ?", int64(bucket))
 		if err != nil {
 			return err
 		}
-		lastTask, lastSeq := int64(-1), int64(-1)
+		lastTask := int64(-1)
 		for rows.Next() {
-			var task, seq int64
-			if err := rows.Scan(&task, &seq); err != nil {
+			var task int64
+			var list []byte
+			if err := rows.Scan(&task, &list); err != nil {
 				return errors.Join(err, rows.Close()) //nolint:sqlclosecheck // once in each round of the loop
 			}
-			ordered = ordered && (task > lastTask || task == lastTask && seq > lastSeq)
-			lastTask, lastSeq = task, seq
-			if uint64(seq) <= v.folded {
-				byTask += v.sum("", int64(bucket), task, seq)
-				spans[task] |= 1 << (bucket & (1<<spanBits - 1))
-			}
+			whole := eachOf(bucket, list, func(seq uint64) {
+				if seq <= v.folded {
+					byTask += v.sum("", task, int64(seq))
+					spans[task] |= 1 << (bucket & (1<<spanBits - 1))
+				}
+			})
+			ordered = ordered && whole && task > lastTask
+			lastTask = task
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			return err
 		}
-		if bucket == v.folded>>bucketBits || (bucket+1)&(1<<spanBits-1) == 0 {
+		if bucket == bucketOf(v.folded) || (bucket+1)&(1<<spanBits-1) == 0 {
 			same, err := v.span(ctx, bucket>>spanBits, spans)
 			if err != nil {
 				return err
@@ -391,7 +394,7 @@ func (v *verifier) span(ctx context.Context, span uint64, want map[int64]uint64)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	later := ^uint64(0)
-	if last := v.folded >> bucketBits; last>>spanBits == span {
+	if last := bucketOf(v.folded); last>>spanBits == span {
 		later <<= last & (1<<spanBits - 1)
 	} else {
 		later = 0

@@ -62,7 +62,7 @@ func dump(t *testing.T, log *Log) string {
 		}
 	}
 	var out strings.Builder
-	for _, table := range []string{"task", "board", "usage", "open_ack", "entry_id", "entry_task", "task_span", "indexed"} {
+	for _, table := range []string{"task", "board", "usage", "open_ack", "entry_id", "task_bucket", "task_span", "indexed"} {
 		rows, err := log.reader.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
 		if err != nil {
 			t.Fatal(err)
@@ -150,6 +150,11 @@ func TestVerify_tampered(t *testing.T) {
 		"task_key":       {"UPDATE task_key SET task_id = 'T-2026-999' WHERE key = 3", 3},
 		"span_gone":      {"DELETE FROM task_span WHERE task = 2", 0},
 		"span_bit":       {"UPDATE task_span SET buckets = 2 WHERE task = 2", 0},
+		"list_gone":      {"DELETE FROM task_bucket WHERE task = 2", 0},
+		"list_less":      {"UPDATE task_bucket SET seqs = substr(seqs, 3) WHERE task = 2", 0},
+		"list_odd":       {"UPDATE task_bucket SET seqs = CAST(seqs || x'00' AS BLOB) WHERE task = 2", 0},
+		"list_swapped":   {"UPDATE task_bucket SET seqs = CAST(substr(seqs, 3, 2) || substr(seqs, 1, 2) || substr(seqs, 5) AS BLOB) WHERE task = 2", 0},
+		"list_of_other":  {"UPDATE task_bucket SET seqs = (SELECT o.seqs FROM task_bucket o WHERE o.task = 3) WHERE task = 2", 0},
 		"cut_end":        {"DELETE FROM entry WHERE seq > 2500", 2501},
 	} {
 		t.Run(name, func(t *testing.T) {
