@@ -9,7 +9,7 @@ import (
 
 const (
 	// lookMore is how many candidates are looked at for the sake of the count alone.
-	lookMore = 50
+	lookMore = 25
 	// candidatePage is how many candidates are looked at together.
 	candidatePage = 128
 )
