@@ -20,15 +20,17 @@ func bucketOf(seq uint64) uint64 { return seq >> bucketBits }
 
 // placed appends the entry of a bucket to its list, ascending. A list has each entry once: some may have been written ahead.
 func placed(list []byte, seq uint64) []byte {
-	place := binary.BigEndian.AppendUint16(nil, uint16(seq&(1<<bucketBits-1)))
+	place := uint16(seq & (1<<bucketBits - 1))
 	at := len(list)
-	for at > 0 && string(list[at-placeLen:at]) > string(place) {
+	for at > 0 && binary.BigEndian.Uint16(list[at-placeLen:]) > place {
 		at -= placeLen
 	}
-	if at > 0 && string(list[at-placeLen:at]) == string(place) {
+	if at > 0 && binary.BigEndian.Uint16(list[at-placeLen:]) == place {
 		return list
 	}
-	return slices.Insert(list, at, place...)
+	list = slices.Insert(list, at, 0, 0)
+	binary.BigEndian.PutUint16(list[at:], place)
+	return list
 }
 
 // eachOf calls f with the entries of a list, and reports whether it is one: whole and ascending.
