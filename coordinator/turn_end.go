@@ -249,6 +249,9 @@ func (c *Coordinator) deliver(t *amp.Task, l *liveTurn, e ending, now time.Time)
 	if err != nil {
 		return nil, problemsOf(err)
 	}
+	if p := c.misplaced(t, m, raw); p != nil {
+		return nil, []amp.Problem{*p}
+	}
 	problems, more := c.board.Judge(m, l.Role, c.taken)
 	if len(problems) > 0 {
 		return nil, problems
@@ -256,6 +259,22 @@ func (c *Coordinator) deliver(t *amp.Task, l *liveTurn, e ending, now time.Time)
 	c.warn(m, append(warnings, more...))
 	records = append(records, amp.Record{Kind: amp.KindMessage, TaskID: t.ID, Role: l.Role, Actor: l.Agent, At: now, ID: m.MsgID, Body: raw})
 	return append(records, c.ack(t, m.MsgID, now)), nil
+}
+
+// misplaced says why a message that an agent wrote whole is no answer of its turn: it is about another task, or its id was used before. It
+// would be folded into the wrong task, or into none.
+func (c *Coordinator) misplaced(t *amp.Task, m *amp.Message, raw []byte) *amp.Problem {
+	if m.TaskID != t.ID {
+		return &amp.Problem{Rule: "AMP-012", Field: "task_id", Message: fmt.Sprintf("is %s, but the turn is one of %s", m.TaskID, t.ID)}
+	}
+	err := c.storedMessage(m, raw)
+	if again, ok := errors.AsType[*repeated](err); ok {
+		err = fmt.Errorf("this msg_id is in the journal as entry %d: a new answer has a new one", again.entry.Seq)
+	}
+	if err != nil {
+		return &amp.Problem{Rule: "AMP-013", Field: "msg_id", Message: err.Error()}
+	}
+	return nil
 }
 
 // asMessage builds the AMP message on behalf of the role when the agent gave the payload alone.
@@ -298,7 +317,17 @@ func (c *Coordinator) warn(m *amp.Message, warnings []amp.Problem) {
 // escalation is never swallowed (AMP-153).
 func (c *Coordinator) takeEscalation(t *amp.Task, l *liveTurn, payload json.RawMessage, now time.Time) []amp.Record {
 	raw := []byte(payload)
-	if m, _, err := amp.Decode(raw); err != nil || m.Type != amp.EscalationMsg {
+	m, _, err := amp.Decode(raw)
+	if err == nil && m.TaskID != t.ID {
+		text := fmt.Sprintf("The %s of %s raised an escalation for %s, which is not its task. Its text is in the refusals.", l.Role, t.ID, m.TaskID)
+		return []amp.Record{
+			c.refuse(now, l.Role, l.Agent, amp.Refusal{
+				What: string(m.Type), TaskID: t.ID, Source: "turn " + l.TurnID, Problems: []amp.Problem{*c.misplaced(t, m, raw)}, Raw: raw,
+			}),
+			c.escalate(t, now, alarm{typ: amp.UnknownEscalation, text: text}),
+		}
+	}
+	if err != nil || m.Type != amp.EscalationMsg {
 		built, err := json.Marshal(map[string]any{
 			"msg_id": amp.NewMsgID(amp.EscalationMsg, t.ID, now, c.taken), "protocol_version": amp.Version,
 			"type": amp.EscalationMsg, "from": l.Role, "to": amp.Admin, "task_id": t.ID, "timestamp": amp.FormatTime(now),
