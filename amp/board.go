@@ -157,7 +157,7 @@ func (t *Task) move(cause Cause, at time.Time) bool {
 	} else {
 		t.Before = ""
 	}
-	if to != Held {
+	if to != Held && to != Suspended { // what was held is held again after a resume
 		t.Hold = nil
 	}
 	t.Status, t.Since = to, at

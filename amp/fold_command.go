@@ -250,25 +250,35 @@ func (b *Board) stop(e *Entry, by, why string) {
 	}
 }
 
-// thaw ends a stop; every deadline moves on by the time that the clock stood still.
+// thaw ends a stop; every deadline moves on by the time that its clock stood still, which is less for what began during the stop.
 func (b *Board) thaw(at time.Time) {
 	if b.Stopped == nil {
 		return
 	}
-	stood := at.Sub(b.Stopped.At)
+	stopped := b.Stopped.At
+	stood := func(since time.Time) time.Duration {
+		if since.Before(stopped) {
+			since = stopped
+		}
+		return max(0, at.Sub(since))
+	}
 	b.Stopped = nil
 	for _, t := range b.Tasks {
 		for i := range t.Open {
-			t.Open[i].SentAt = t.Open[i].SentAt.Add(stood)
+			t.Open[i].SentAt = t.Open[i].SentAt.Add(stood(t.Open[i].SentAt))
 		}
 		for i := range t.Waiting {
-			t.Waiting[i].Due = t.Waiting[i].Due.Add(stood)
+			t.Waiting[i].Due = t.Waiting[i].Due.Add(stood(t.Waiting[i].At))
 		}
 		if t.CI != nil {
-			t.CIAt = t.CIAt.Add(stood)
+			t.CIAt = t.CIAt.Add(stood(t.CIAt))
 		}
+		role, silent := t.Duty()
 		for r, w := range t.Wrote {
-			t.Wrote[r] = w.Add(stood)
+			t.Wrote[r] = w.Add(stood(w))
+		}
+		if role != "" { // also of one that was asked just before the stop and wrote nothing yet
+			t.wrote(role, silent.Add(stood(silent)))
 		}
 	}
 }

@@ -163,7 +163,7 @@ func (b *Board) foldEscalation(e *Entry, t *Task, m *Message, p *Escalation) {
 	if p.AutoSuspended && t.move(Escalated, e.At) {
 		t.fence()
 	}
-	if p.Severity == Critical && p.TriggeredBy == System && b.Stopped == nil {
+	if p.Severity == Critical && p.TriggeredBy == System && m.From == System && b.Stopped == nil { // an agent may write that word too
 		b.stop(e, "system", "critical escalation of the system: "+p.Description)
 	}
 }

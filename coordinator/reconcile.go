@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ func (c *Coordinator) derive(ctx context.Context, t *amp.Task, now time.Time) []
 		return r
 	}
 	if t.Doing != nil {
+		if t.Doing.Command.Command == amp.Deliver && t.Status != amp.StatusApproved {
+			return []amp.Record{c.check(t, now, undelivered(t))}
+		}
 		c.carryOut(ctx, t)
 		return nil
 	}
@@ -232,7 +236,7 @@ func (c *Coordinator) redeliver(t *amp.Task, o amp.Obligation, now time.Time) []
 		Event: amp.TurnRedelivered, TaskID: t.ID, Role: o.To, For: o.MsgID, Epoch: t.Epoch,
 		Text: fmt.Sprintf("no ACK at half of %d s: redelivered once", o.TimeoutSec),
 	}
-	if t.Turn != nil {
+	if t.Turn != nil && t.Turn.For == o.MsgID {
 		u.TurnID, u.Agent = t.Turn.TurnID, t.Turn.Agent
 		if l := c.live[t.Turn.TurnID]; l != nil {
 			l.stop("no ACK: the message is delivered again")
@@ -250,6 +254,15 @@ func proof(t *amp.Task) amp.Check {
 	}}
 }
 
+// undelivered is the end of a delivery whose task was suspended before it was written down (AMP-174).
+func undelivered(t *amp.Task) amp.Check {
+	text := fmt.Sprintf("the task is %s since %s: the delivery was stopped. Deliver again once the task goes on; what git has of it already is found then",
+		t.Status, amp.FormatTime(t.Since))
+	return amp.Check{Subject: amp.CheckWorkspace, For: t.Doing.Command.ID, Text: text, Claims: []amp.Claim{
+		{Name: string(amp.Deliver), Finding: amp.Refuted, Blocking: true, Found: text},
+	}}
+}
+
 // recheck judges a command whose undo time is over against the state of now, and lets it run or says why not.
 func (c *Coordinator) recheck(ctx context.Context, t *amp.Task, w amp.Waiting) {
 	ws := t.Workspace()
@@ -261,6 +274,9 @@ func (c *Coordinator) recheck(ctx context.Context, t *amp.Task, w amp.Waiting) {
 			list, err = c.cfg.Git.Checklist(ctx, ws)
 		}
 		return outcome{run: func(t *amp.Task, now time.Time) []amp.Record {
+			if !slices.ContainsFunc(t.Waiting, func(o amp.Waiting) bool { return o.Command.ID == w.Command.ID }) {
+				return nil // it was withdrawn meanwhile
+			}
 			ck := amp.Check{Subject: amp.CheckCommand, For: w.Command.ID, Text: "carried out"}
 			why := blockers(list)
 			if err != nil {

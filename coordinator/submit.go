@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 	if cmd.By == "" {
 		return c.refuseCommand(cmd, now, amp.Problem{Rule: "A09", Field: "by", Message: "a decision names who made it"})
 	}
-	cmd.At, cmd.Via = now.UTC(), c.cfg.Owner
+	cmd.At, cmd.Via, cmd.Args.EffectiveAt = now.UTC(), c.cfg.Owner, nil
 	if cmd.Command == amp.Submit {
 		return c.decideSubmit(cmd, facts, now)
 	}
@@ -139,8 +140,12 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 	if cmd.Args.Undo && slices.Contains(delayed, cmd.Command) {
 		at := now.UTC().Add(c.cfg.Undo)
 		cmd.Args.EffectiveAt = &at
-		if cmd.Expects == nil { // what runs later is bound to what stands here now
-			cmd.Expects = &amp.Expects{Status: t.Status, Revision: t.Revision, Hash: contentOf(t, cmd.Command)}
+		var x amp.Expects // what runs later is bound to what stands here now
+		if cmd.Expects != nil {
+			x = *cmd.Expects
+		}
+		cmd.Expects = &amp.Expects{
+			Status: cmp.Or(x.Status, t.Status), Revision: cmp.Or(x.Revision, t.Revision), Hash: cmp.Or(x.Hash, contentOf(t, cmd.Command)),
 		}
 	}
 	if len(list.Claims) > 0 {
