@@ -193,7 +193,11 @@ func (g *Git) protectedItem(ctx context.Context, r *repo, w amp.Workspace) (amp.
 			if err != nil {
 				return c, err
 			}
-			if !m.Restored && tip == m.After {
+			target, err := r.symbolic(ctx, m.Ref)
+			if err != nil {
+				return c, err
+			}
+			if !m.Restored && (tip == m.After && !m.Symbolic || m.Symbolic && target != "") {
 				c.Finding = amp.Refuted
 				c.Found = fmt.Sprintf("%s is at %s, where turn %s put it; it was at %s: roll back to put it there again", m.Ref, short(tip), rec.Turn,
 					short(m.Before))

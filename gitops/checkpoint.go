@@ -17,19 +17,29 @@ func deliveredRef(task amp.TaskID) string   { return "refs/arbiter/delivered/" +
 
 // refs returns every ref below the prefixes, all of them without one, with the object that each names.
 func (r *repo) refs(ctx context.Context, prefixes ...string) (map[string]string, error) {
-	args := append([]string{"for-each-ref", "--format=%(objectname) %(refname)", "--"}, prefixes...)
+	refs, _, err := r.allRefs(ctx, prefixes...)
+	return refs, err
+}
+
+// allRefs is refs, and of the symbolic ones among them the ref that each names.
+func (r *repo) allRefs(ctx context.Context, prefixes ...string) (refs, symbolic map[string]string, err error) {
+	args := append([]string{"for-each-ref", "--format=%(objectname) %(refname) %(symref)", "--"}, prefixes...)
 	out, err := r.git(ctx, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list the refs of %s: %w", r.root, err)
+		return nil, nil, fmt.Errorf("list the refs of %s: %w", r.root, err)
 	}
-	refs := make(map[string]string, strings.Count(out, "\n"))
+	refs, symbolic = make(map[string]string, strings.Count(out, "\n")), map[string]string{}
 	for line := range strings.Lines(out) {
-		hash, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		hash, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		name, target, ok := strings.Cut(rest, " ")
 		if ok {
 			refs[name] = hash
 		}
+		if target != "" {
+			symbolic[name] = target
+		}
 	}
-	return refs, nil
+	return refs, symbolic, nil
 }
 
 // numbered returns the refs of the form prefix<n>, and the highest n.
@@ -45,13 +55,14 @@ func numbered(refs map[string]string, prefix string) (byNumber map[int]string, l
 	return byNumber, last
 }
 
-// setRef moves a ref from old to commit; "" as old means that it must not exist yet. It fails when it is elsewhere.
+// setRef moves a ref from old to commit; "" as old means that it must not exist yet. It fails when it is elsewhere. A symbolic ref becomes
+// a plain one, so that no other ref moves, whatever an agent made of this one.
 func (r *repo) setRef(ctx context.Context, ref, commit, old, why string) error {
 	r.write.Lock()
 	defer r.write.Unlock()
 	c := r.at()
 	c.write = true
-	_, err := r.g.run(ctx, c, "update-ref", "--create-reflog", "-m", "arbiter: "+why, ref, commit, old)
+	_, err := r.g.run(ctx, c, "update-ref", "--no-deref", "--create-reflog", "-m", "arbiter: "+why, ref, commit, old)
 	if err != nil {
 		return fmt.Errorf("set %s to %s: %w", ref, short(commit), err)
 	}

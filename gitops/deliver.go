@@ -87,6 +87,11 @@ func (g *Git) merge(ctx context.Context, r *repo, w amp.Workspace, d amp.Deliver
 	if tip == "" {
 		return refuse("there is no local branch " + w.BaseBranch + "; create it with git branch " + w.BaseBranch + " and deliver again")
 	}
+	if target, err := r.symbolic(ctx, base); err != nil {
+		return err
+	} else if target != "" {
+		return refuse(w.BaseBranch + " is a symbolic ref to " + target + "; make it a branch of its own, or plan the task for that one")
+	}
 	if in, err := r.ancestor(ctx, w.Commit, tip); err != nil || in {
 		c.Commit, c.Text = tip, w.BaseBranch+" holds "+short(w.Commit)+" already"
 		return err

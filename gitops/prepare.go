@@ -212,7 +212,7 @@ func (rec *turnRecord) observe(ctx context.Context, r *repo) (err error) {
 	if rec.Logs, err = reflogSizes(rec.Common); err != nil {
 		return err
 	}
-	rec.Refs, err = r.refs(ctx)
+	rec.Refs, rec.Symbolic, err = r.refsAndHead(ctx)
 	return err
 }
 

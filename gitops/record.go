@@ -30,9 +30,11 @@ type turnRecord struct {
 	// Default is the default branch at the start: a turn that deletes it does not take its protection away.
 	Default string `json:"default"`
 	// Refs are all refs at the start, Logs the sizes of their reflogs, Trusted what the repository lets run.
-	Refs    map[string]string `json:"refs"`
-	Logs    map[string]int64  `json:"logs"`
-	Trusted map[string]string `json:"trusted"`
+	Refs map[string]string `json:"refs"`
+	// Symbolic are the symbolic ones of them, and HEAD, with the ref that each names.
+	Symbolic map[string]string `json:"symbolic,omitzero"`
+	Logs     map[string]int64  `json:"logs"`
+	Trusted  map[string]string `json:"trusted"`
 
 	// AgentTip is the branch's tip as the agent left it, before leftovers were committed.
 	AgentTip string `json:"agent_tip,omitzero"`
@@ -50,6 +52,8 @@ type movedRef struct {
 	Ref    string `json:"ref"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+	// Symbolic is set when it was made a symbolic ref.
+	Symbolic bool `json:"symbolic,omitzero"`
 	// Restored is set when Rollback put it back.
 	Restored bool `json:"restored,omitzero"`
 }

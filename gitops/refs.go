@@ -18,6 +18,8 @@ type motion struct {
 	ref, before, after string
 	lines              []reflogLine
 	protected          bool
+	// symbolic is the ref that it names since, when it was made a symbolic one.
+	symbolic string
 	// blame says that the turn is at fault, why in words.
 	blame bool
 	why   string
@@ -26,6 +28,8 @@ type motion struct {
 // String says what moved, from where to where, and why that counts.
 func (m motion) String() string {
 	switch {
+	case m.symbolic != "":
+		return m.ref + " was made a symbolic ref to " + m.symbolic + ": " + m.why
 	case m.before == m.after:
 		return m.ref + " was moved and put back: " + m.why
 	case m.before == "":
@@ -40,7 +44,7 @@ func (m motion) String() string {
 // and blames nobody: several tasks work in one repository, and people commit meanwhile. What Arbiter and the agents of other
 // tasks did to refs of their own is left out.
 func (g *Git) judge(ctx context.Context, r *repo, rec *turnRecord, tip string) ([]motion, error) {
-	after, err := r.refs(ctx)
+	after, symbolic, err := r.refsAndHead(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +63,13 @@ func (g *Git) judge(ctx context.Context, r *repo, rec *turnRecord, tip string) (
 		names[ref] = names[ref] || size != rec.Logs[ref]
 	}
 	j := judge{g: g, r: r, rec: rec, tip: tip, after: after}
-	var found []motion
+	found, err := j.turned(symbolic)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range found {
+		names[m.ref] = false
+	}
 	for _, ref := range slices.Sorted(maps.Keys(names)) {
 		if !names[ref] || j.ours(ref) {
 			continue
@@ -283,8 +293,8 @@ func (g *Git) refsClaim(ctx context.Context, r *repo, rec *turnRecord, tip strin
 
 // remember keeps where a protected branch was moved from and to, for a rollback.
 func (rec *turnRecord) remember(m motion) {
-	if m.protected && strings.HasPrefix(m.ref, "refs/heads/") && m.before != m.after {
-		rec.Moved = append(rec.Moved, movedRef{Ref: m.ref, Before: m.before, After: m.after})
+	if m.protected && strings.HasPrefix(m.ref, "refs/heads/") && (m.before != m.after || m.symbolic != "") {
+		rec.Moved = append(rec.Moved, movedRef{Ref: m.ref, Before: m.before, After: m.after, Symbolic: m.symbolic != ""})
 	}
 }
 

@@ -32,6 +32,9 @@ func (g *Git) Rollback(ctx context.Context, w amp.Workspace, checkpoint int) (am
 	if err != nil {
 		return c, fmt.Errorf("roll back %s: %w", w.TaskID, err)
 	}
+	if err := g.plain(ctx, r, w); err != nil {
+		return c, fmt.Errorf("roll back %s: %w", w.TaskID, err)
+	}
 	if err := g.guard(ctx, r, w.Branch); err != nil { // after that: the default branch itself may have been gone
 		return c, err
 	}
@@ -54,6 +57,26 @@ func (g *Git) Rollback(ctx context.Context, w amp.Workspace, checkpoint int) (am
 		c.Text += "; " + strings.Join(restored, ", ")
 	}
 	return c, nil
+}
+
+// plain makes the task's branch a branch again, where a turn made it a symbolic ref to another one.
+func (g *Git) plain(ctx context.Context, r *repo, w amp.Workspace) error {
+	ref := "refs/heads/" + w.Branch
+	target, err := r.symbolic(ctx, ref)
+	if err != nil || target == "" {
+		return err
+	}
+	if all, err := g.records(w.TaskID); err != nil || len(all) == 0 {
+		return err // a person's, before any turn
+	}
+	tip, err := r.tip(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if tip == "" {
+		return r.setRef(ctx, ref, w.BaseCommit, "", "a branch again")
+	}
+	return r.setRef(ctx, ref, tip, tip, "a branch again")
 }
 
 // checkpointAt is the commit of a checkpoint, "" when there is none. The turn's record goes before the ref, which an agent could
@@ -143,12 +166,18 @@ func (g *Git) restore(ctx context.Context, r *repo, task amp.TaskID, m *movedRef
 	if err != nil {
 		return c, err
 	}
-	switch tip {
-	case m.Before:
+	target, err := r.symbolic(ctx, m.Ref)
+	if err != nil {
+		return c, err
+	}
+	turned := m.Symbolic && target != "" // whatever it names may have gone on
+	switch {
+	case turned:
+	case tip == m.Before:
 		m.Restored = true
 		c.Finding, c.Found = amp.Confirmed, m.Ref+" is at "+short(m.Before)+" again"
 		return c, nil
-	case m.After:
+	case tip == m.After:
 	default:
 		c.Found = fmt.Sprintf("%s is at %s by now, neither where it was (%s) nor where the turn put it (%s); it was left alone", m.Ref, short(tip),
 			short(m.Before), short(m.After))
@@ -167,9 +196,9 @@ func (g *Git) restore(ctx context.Context, r *repo, task amp.TaskID, m *movedRef
 		dirty = "; it is checked out in " + dir + ": look there with git status"
 	}
 	if m.Before == "" {
-		err = r.dropRef(ctx, m.Ref, m.After)
+		err = r.dropRef(ctx, m.Ref, tip)
 	} else {
-		err = r.setRef(ctx, m.Ref, m.Before, m.After, "put back after a turn that must not move it")
+		err = r.setRef(ctx, m.Ref, m.Before, tip, "put back after a turn that must not move it")
 	}
 	if err != nil {
 		return c, err
@@ -185,7 +214,7 @@ func (r *repo) dropRef(ctx context.Context, ref, old string) error {
 	defer r.write.Unlock()
 	c := r.at()
 	c.write = true
-	if _, err := r.g.run(ctx, c, "update-ref", "-d", ref, old); err != nil {
+	if _, err := r.g.run(ctx, c, "update-ref", "--no-deref", "-d", ref, old); err != nil {
 		return fmt.Errorf("delete %s: %w", ref, err)
 	}
 	return nil

@@ -220,7 +220,14 @@ func (v *verification) branchClaim(ctx context.Context) (amp.Claim, bool, error)
 		Evidence: "HEAD of the worktree, git merge-base --is-ancestor " + short(v.rec.Tip) + " " + v.w.Branch,
 	}
 	tip := v.c.Commit
+	target, err := v.r.symbolic(ctx, full)
+	if err != nil {
+		return c, false, err
+	}
 	switch {
+	case target != "":
+		c.Found = "the branch was made a symbolic ref to " + target
+		return c, false, nil
 	case tip == "":
 		c.Found = "the branch was deleted; it was at " + short(v.rec.Tip)
 		return c, false, nil
