@@ -150,13 +150,13 @@ func (a attempt) String() string {
 	return what
 }
 
-// errAttemptsGone says that the attempts file of a turn was removed; only the agent can have done that.
-var errAttemptsGone = errors.New("the file in which the hooks write refused attempts was removed")
+// errAttemptsGone says that the attempts file of a turn is not as the hooks leave it; only the agent can have done that.
+var errAttemptsGone = errors.New("the file in which the hooks write refused attempts was removed or replaced")
 
 // attempts reads what the hooks of a turn refused, at most the first 200 lines.
 func (g *Git) attempts(turnID string) ([]attempt, error) {
-	f, err := os.Open(g.attemptsFile(turnID))
-	if errors.Is(err, os.ErrNotExist) {
+	f, err := openPlain(g.attemptsFile(turnID))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, errNotPlain) {
 		return nil, errAttemptsGone
 	}
 	if err != nil {
@@ -169,6 +169,9 @@ func (g *Git) attempts(turnID string) ([]attempt, error) {
 	for s.Scan() && len(all) < 200 {
 		parts := append(strings.SplitN(strings.ToValidUTF8(s.Text(), "�"), "\t", 4), "", "", "", "")
 		all = append(all, attempt{parts[0], parts[1], parts[2], parts[3]})
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) { // the hooks write no such line
+		return nil, errAttemptsGone
 	}
 	return all, s.Err()
 }

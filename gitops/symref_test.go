@@ -12,12 +12,11 @@ func TestVerify_symbolic_AMP_049(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script   string
 		escalate amp.EscalationType
-		branch   amp.Finding
 	}{
-		"the branch is main":        {"git symbolic-ref refs/heads/feature/t-2026-001 refs/heads/main", amp.PermissionDenied, amp.Refuted},
-		"main is the branch":        {"git symbolic-ref refs/heads/main refs/heads/feature/t-2026-001", amp.BranchViolation, amp.Confirmed},
-		"main is the branch, moved": {"git symbolic-ref refs/heads/main refs/heads/feature/t-2026-001 && git commit -q --allow-empty -m x", amp.BranchViolation, amp.Confirmed},
-		"a new branch is main":      {"git symbolic-ref refs/heads/master refs/heads/main", amp.BranchViolation, amp.Confirmed},
+		"the branch is main":        {"git symbolic-ref refs/heads/feature/t-2026-001 refs/heads/main", amp.PermissionDenied},
+		"main is the branch":        {"git symbolic-ref refs/heads/main refs/heads/feature/t-2026-001", amp.BranchViolation},
+		"main is the branch, moved": {"git symbolic-ref refs/heads/main refs/heads/feature/t-2026-001 && git commit -q --allow-empty -m x", amp.BranchViolation},
+		"a new branch is main":      {"git symbolic-ref refs/heads/master refs/heads/main", amp.BranchViolation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -29,11 +28,11 @@ func TestVerify_symbolic_AMP_049(t *testing.T) {
 			b.sh(p.Dir, p.Env, "sh", "-c", tc.script)
 			left := b.rev("main")
 			c := b.verify(w, "turn-1", &amp.Result{CompletionStatus: amp.Complete, DiffSummary: amp.DiffSummary{FilesChanged: []string{"evil.go"}, LinesAdded: 1}})
-			wantFindings(t, c, map[string]amp.Finding{"branch": tc.branch, "refs": amp.Refuted})
+			wantFindings(t, c, map[string]amp.Finding{"branch": amp.Refuted, "refs": amp.Refuted})
 			if c.Escalate != tc.escalate || !c.Blocked() {
 				t.Errorf("escalates %q, want %q; %+v", c.Escalate, tc.escalate, c)
 			}
-			if tc.branch == amp.Refuted && b.rev("main") != left {
+			if b.rev("main") != left {
 				t.Errorf("main moved from %s to %s by the commit of what was left", left, b.rev("main"))
 			}
 			b.rollback(w, 0)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	gitconfig "github.com/go-git/go-git/v5/plumbing/format/config"
+	"github.com/google/renameio/v2"
 )
 
 // linkProblem says what is wrong with the files that tie the worktree to its repository, "" when they are as git made them. An
@@ -52,9 +53,34 @@ func (wt *worktree) mendHead(branch string) {
 		return
 	}
 	wt.g.log.Warn("HEAD of a worktree cannot be read and is set anew", "dir", wt.dir)
-	if err := os.WriteFile(filepath.Join(wt.admin, "HEAD"), []byte("ref: refs/heads/"+branch+"\n"), 0o644); err != nil {
+	if err := putFile(filepath.Join(wt.admin, "HEAD"), "ref: refs/heads/"+branch); err != nil {
 		wt.g.log.Warn("HEAD of a worktree cannot be written", "dir", wt.dir, "err", err)
 	}
+}
+
+// putFile writes a file of one line in the place of whatever stands there: a link that an agent left leads nowhere else.
+func putFile(name, line string) error {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		if err := os.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return renameio.WriteFile(name, []byte(line+"\n"), 0o644)
+}
+
+// errNotPlain says that there is no regular file where git has one: a pipe keeps its reader waiting for ever.
+var errNotPlain = errors.New("no regular file")
+
+// openPlain opens a regular file for reading, not through a link.
+func openPlain(name string) (*os.File, error) {
+	info, err := os.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is %w", filepath.Base(name), errNotPlain)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(name)
 }
 
 // execKeys are the parts of a configuration that make git run a program or read more configuration. A key is matched by its
@@ -106,9 +132,16 @@ func (wt *worktree) trusted() (map[string]string, error) {
 
 // execConfig adds the keys of a configuration file that name programs. A file that git would not read counts as one key.
 func execConfig(name, label string, found map[string]string) error {
-	f, err := os.Open(name)
+	at := name
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		at = to
+	}
+	f, err := openPlain(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, errNotPlain) {
+		return fingerprint(name, label+" (not readable)", found)
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)

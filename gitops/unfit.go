@@ -56,9 +56,17 @@ var leadingFiles = map[string]bool{".gitattributes": true, ".gitignore": true, "
 // maxLeading is how large a file that git reads whole may be.
 const maxLeading = 16 << 20
 
+// maxIndex is how large the index of a worktree may be: git takes about 100 bytes for each file.
+const maxIndex = 2 << 30
+
 // unblock gives those of git's own files in the worktree another name that no git could read to the end: a pipe, on which it would wait
-// for ever, a device, or one that is too large for memory.
+// for ever, a device, or one that is too large for memory. An index like that is removed.
 func (wt *worktree) unblock() {
+	index := filepath.Join(wt.admin, "index")
+	if info, err := os.Lstat(index); err == nil && (!info.Mode().IsRegular() || info.Size() > maxIndex) {
+		err = os.RemoveAll(index) // git makes it anew
+		wt.g.log.Warn("an index that git cannot read is removed", "index", index, "err", err)
+	}
 	_ = filepath.WalkDir(wt.dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !leadingFiles[strings.ToLower(d.Name())] {
 			return nil // what cannot be read git cannot read either

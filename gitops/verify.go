@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -227,6 +228,9 @@ func (v *verification) branchClaim(ctx context.Context) (amp.Claim, bool, error)
 	switch {
 	case target != "":
 		c.Found = "the branch was made a symbolic ref to " + target
+		return c, false, nil
+	case slices.ContainsFunc(v.rec.Moved, func(m movedRef) bool { return m.Symbolic && !m.Restored }):
+		c.Found = "a protected branch was made a symbolic ref, which could move with this one"
 		return c, false, nil
 	case tip == "":
 		c.Found = "the branch was deleted; it was at " + short(v.rec.Tip)

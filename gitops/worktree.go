@@ -184,11 +184,11 @@ func (wt *worktree) reset(ctx context.Context, branch, commit string) error {
 	want := "ref: refs/heads/" + branch
 	switch {
 	case branch != "" && (err != nil || head != want):
-		if err := os.WriteFile(filepath.Join(wt.admin, "HEAD"), []byte(want+"\n"), 0o644); err != nil {
+		if err := putFile(filepath.Join(wt.admin, "HEAD"), want); err != nil {
 			return fmt.Errorf("put worktree %s on branch %s: %w", wt.dir, branch, err)
 		}
 	case branch == "" && head != commit:
-		if err := os.WriteFile(filepath.Join(wt.admin, "HEAD"), []byte(commit+"\n"), 0o644); err != nil {
+		if err := putFile(filepath.Join(wt.admin, "HEAD"), commit); err != nil {
 			return fmt.Errorf("detach worktree %s: %w", wt.dir, err)
 		}
 	}
@@ -247,7 +247,7 @@ func (wt *worktree) repairLink() {
 		wt.g.log.Warn("changed .git of a worktree moved aside", "dir", wt.dir, "to", kept)
 	}
 	for name, text := range map[string]string{dot: "gitdir: " + wt.admin, filepath.Join(wt.admin, "commondir"): "../.."} {
-		if err := os.WriteFile(name, []byte(text+"\n"), 0o644); err != nil {
+		if err := putFile(name, text); err != nil {
 			wt.g.log.Warn("link of a worktree cannot be written", "name", name, "err", err)
 		}
 	}
