@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +24,8 @@ type change struct {
 	binary         bool
 }
 
-// diffFlags keep programs that a configuration names out of a diff.
-var diffFlags = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"}
+// diffFlags keep programs and files that a configuration names out of a diff.
+var diffFlags = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none", "--no-relative", "-O" + os.DevNull}
 
 // changes lists what differs between two commits or trees, renames found, ordered by path.
 func (r *repo) changes(ctx context.Context, from, to string, renames bool) ([]change, error) {
@@ -186,7 +187,7 @@ func (g *Git) diffText(ctx context.Context, r *repo, from, to string, how amp.Di
 	}
 	args := append([]string{
 		"--literal-pathspecs", "diff", "-M", "--full-index", "-U" + strconv.Itoa(lines), "--inter-hunk-context=0",
-		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--no-relative",
+		"--src-prefix=a/", "--dst-prefix=b/", "--submodule=short",
 	}, diffFlags...)
 	if how.IgnoreSpace {
 		args = append(args, "--ignore-all-space")

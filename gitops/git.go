@@ -132,6 +132,8 @@ var fixedConfig = []string{
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 	"-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "core.logAllRefUpdates=true", "-c", "diff.noprefix=false",
 	"-c", "diff.mnemonicPrefix=false", "-c", "submodule.recurse=false", "-c", "color.ui=false", "-c", "advice.detachedHead=false",
+	"-c", "log.showSignature=false", "-c", "core.bigFileThreshold=512m",
+	"-c", "core.commitGraph=false", // it says of a commit what whoever wrote it likes
 }
 
 // keepEnv returns the variables of env with one of the names.

@@ -227,6 +227,7 @@ func TestVerify_tampering(t *testing.T) {
 		".git is gone":          {"rm .git", "worktree"},
 		"HEAD is broken":        {"echo nonsense >\"$REPO\"/.git/worktrees/T-2026-001/HEAD", "worktree"},
 		"commondir":             {evil + "echo $TMPDIR/evil/.git >\"$REPO\"/.git/worktrees/T-2026-001/commondir", "worktree"},
+		"the repository's own":  {evil + "echo $TMPDIR/evil/.git >\"$REPO\"/.git/commondir", "config"},
 		"a clean filter":        {"git config filter.x.clean \"touch $TMPDIR/ran; cat\" && echo '* filter=x' >.gitattributes", "config"},
 		"an include":            {"git config include.path $TMPDIR/more", "config"},
 		"a hook":                {"printf '#!/bin/sh\\n' >\"$REPO\"/.git/hooks/pre-commit && chmod +x \"$REPO\"/.git/hooks/pre-commit", "config"},

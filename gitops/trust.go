@@ -83,22 +83,25 @@ func openPlain(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// execKeys are the parts of a configuration that make git run a program or read more configuration. A key is matched by its
+// execKeys are the parts of a configuration that make git run a program, read more configuration, or overlook changed files. A key is matched by its
 // section and, when given, its last part.
 var execKeys = map[string][]string{
 	"core": {
 		"hookspath", "fsmonitor", "sshcommand", "editor", "pager", "askpass", "gitproxy", "worktree", "attributesfile",
-		"alternaterefscommand",
+		"alternaterefscommand", "excludesfile", "ignorecase", "trustctime", "checkstat", "filemode", "symlinks", "bare",
 	},
 	"filter": nil, "alias": nil, "include": nil, "includeif": nil, "credential": nil, "pager": nil, "sequence": nil,
 	"merge": {"driver", "tool"}, "mergetool": nil, "difftool": nil, "diff": {"external", "textconv", "command", "tool"}, "gpg": nil,
 	"extensions": nil, "uploadpack": nil, "protocol": nil, "remote": {"uploadpack", "receivepack", "vcs", "promisor", "partialclonefilter"},
-	"interactive": {"difffilter"}, "submodule": {"update"}, "url": nil, "trailer": nil, "tar": nil, "browser": nil, "man": nil,
+	"interactive": {"difffilter"}, "submodule": {"update"}, "url": nil, "trailer": nil, "tar": nil, "sparse": nil, "browser": nil, "man": nil,
 }
 
 // ownRisk are the sections that our own git obeys in spite of its fixed configuration: with one of them changed no git is run. From a
 // remote that is a promisor, git fetches what it misses, by the program and the protocols that are named for it.
-var ownRisk = []string{"filter", "merge", "include", "includeif", "extensions", "core.attributesfile", "core.worktree", "remote", "protocol"}
+var ownRisk = []string{
+	"filter", "merge", "include", "includeif", "extensions", "core.attributesfile", "core.worktree", "remote", "protocol", "core.excludesfile",
+	"core.ignorecase", "core.trustctime", "core.checkstat", "core.filemode", "core.symlinks", "core.bare", "sparse",
+}
 
 // trusted is what a repository lets run: hooks and those parts of its configuration that name programs, as name → fingerprint.
 func (wt *worktree) trusted() (map[string]string, error) {
@@ -110,7 +113,7 @@ func (wt *worktree) trusted() (map[string]string, error) {
 			return nil, err
 		}
 	}
-	for _, name := range []string{"info/attributes", "info/grafts", "objects/info/alternates"} {
+	for _, name := range []string{"commondir", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"} {
 		if err := fingerprint(filepath.Join(wt.r.common, name), name, found); err != nil {
 			return nil, err
 		}
@@ -221,7 +224,7 @@ func trustChanges(before, after map[string]string) (names []string, stop bool) {
 		}
 		names = append(names, name)
 		_, key, isKey := strings.Cut(name, ": ")
-		stop = stop || strings.HasPrefix(name, "info/") || strings.HasPrefix(name, "objects/") || strings.Contains(name, "not readable") ||
+		stop = stop || name == "commondir" || strings.HasPrefix(name, "info/") || strings.HasPrefix(name, "objects/") || strings.Contains(name, "not readable") ||
 			isKey && slices.ContainsFunc(ownRisk, func(risk string) bool { return key == risk || strings.HasPrefix(key, risk+".") })
 	}
 	slices.Sort(names)
