@@ -115,7 +115,10 @@ func (g *Git) merge(ctx context.Context, r *repo, w amp.Workspace, d amp.Deliver
 	if dir == "" {
 		err = r.setRef(ctx, base, commit, tip, "deliver "+string(w.TaskID))
 	} else {
-		err = g.advance(ctx, r, dir, commit)
+		err = g.advance(ctx, r, dir, w.BaseBranch, commit)
+	}
+	if errors.Is(err, errSwitched) {
+		return refuse(dir + ": " + err.Error())
 	}
 	if _, ok := errors.AsType[*exitError](err); ok {
 		return refuse("git would not move it: " + err.Error())
@@ -128,18 +131,30 @@ func (g *Git) merge(ctx context.Context, r *repo, w amp.Workspace, d amp.Deliver
 	return nil
 }
 
-// personAt is a call in a checkout of a person's.
-func (r *repo) personAt(dir string) call {
-	c := call{gitDir: filepath.Join(dir, ".git"), workTree: dir}
-	if to, err := readLink(c.gitDir); err == nil {
-		c.gitDir = to
+// personAt is a call in a checkout of a person's, ok whether its git directory is one of this repository: git obeys what stands there, and an
+// agent can tell it of worktrees that it made itself.
+func (r *repo) personAt(dir string) (c call, ok bool) {
+	at := filepath.Join(dir, ".git")
+	if to, err := readLink(at); err == nil {
+		at = to
 	}
-	return c
+	at, err := filepath.EvalSymlinks(at)
+	if err != nil || at == r.common {
+		return call{gitDir: r.common, workTree: dir}, err == nil
+	}
+	common, err := readSmall(filepath.Join(at, "commondir"))
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(at, common)
+	}
+	return call{gitDir: at, workTree: dir}, err == nil && filepath.Clean(common) == r.common && filepath.Dir(at) == filepath.Join(r.common, "worktrees")
 }
 
 // busy says why a person's checkout must not be moved along, "" when it may.
 func (g *Git) busy(ctx context.Context, r *repo, dir string) (string, error) {
-	call := r.personAt(dir)
+	call, ok := r.personAt(dir)
+	if !ok {
+		return "its .git leads to another repository; if you did not make that worktree, remove it with git worktree remove --force", nil
+	}
 	out, err := g.run(ctx, call, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty")
 	if err != nil {
 		return "", fmt.Errorf("read the state of %s: %w", dir, err)
@@ -175,13 +190,25 @@ func (g *Git) mergeCommit(ctx context.Context, r *repo, w amp.Workspace, d amp.D
 	return strings.TrimSpace(out), nil, nil
 }
 
+// errSwitched says that a person's checkout is on another branch than it was.
+var errSwitched = errors.New("another branch was checked out there meanwhile; deliver again")
+
 // advance moves a person's checkout and its branch to a commit that holds what it is at. Git refuses, and changes nothing, when a
 // file that it does not track is in the way.
-func (g *Git) advance(ctx context.Context, r *repo, dir, commit string) error {
+func (g *Git) advance(ctx context.Context, r *repo, dir, branch, commit string) error {
 	r.write.Lock()
 	defer r.write.Unlock()
-	call := r.personAt(dir)
+	call, ok := r.personAt(dir)
+	if head, err := readSmall(filepath.Join(call.gitDir, "HEAD")); !ok || err != nil || head != "ref: refs/heads/"+branch {
+		return errSwitched
+	}
 	call.write = true
 	_, err := g.run(ctx, call, "-c", "merge.verifySignatures=false", "merge", "--ff-only", "--no-autostash", "--no-stat", "--quiet", commit)
-	return err
+	if err != nil {
+		return err
+	}
+	if tip, err := r.tip(ctx, "refs/heads/"+branch); err != nil || tip != commit {
+		return errors.Join(err, errSwitched)
+	}
+	return nil
 }
