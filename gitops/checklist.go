@@ -158,6 +158,10 @@ func (wt *worktree) item(ctx context.Context, w amp.Workspace, stop bool) (amp.C
 		return c, nil
 	}
 	s, err := wt.look(ctx)
+	if bad, is := errors.AsType[*unfitError](err); is {
+		c.Finding, c.Found = amp.Inconclusive, bad.Error()+"; the next dispatch moves it aside and makes it anew"
+		return c, nil
+	}
 	if err != nil {
 		return c, err
 	}

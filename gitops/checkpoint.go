@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -96,22 +97,32 @@ func (wt *worktree) pinFiles(ctx context.Context, task amp.TaskID, head, why str
 	if err != nil {
 		return "", err
 	}
-	out, err := wt.r.git(ctx, "show", "-s", "--format=%cI %T", head)
+	out, err := wt.r.git(ctx, "show", "-s", "--format=%T %ct", head)
 	if err != nil {
 		return "", err
 	}
-	date, old, _ := strings.Cut(strings.TrimSpace(out), " ")
+	old, date, _ := strings.Cut(strings.TrimSpace(out), " ")
 	if tree == old {
 		return "", nil
 	}
 	c := wt.r.at()
-	c.write, c.date = true, date
+	c.write, c.date = true, sameDate(date)
 	c.stdin = message("Uncommitted work of "+string(task), []string{"Task: " + string(task)})
 	out, err = wt.g.run(ctx, c, "commit-tree", tree, "-p", head, "-F", "-")
 	if err != nil {
 		return "", fmt.Errorf("commit the files of worktree %s for recovery: %w", wt.dir, err)
 	}
 	return wt.r.pin(ctx, task, strings.TrimSpace(out), why)
+}
+
+// sameDate is the date of a commit for another one, from its seconds; what an agent wrote there may be no date, or one that git takes from
+// nobody.
+func sameDate(seconds string) string {
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt32 {
+		n = 0
+	}
+	return fmt.Sprintf("@%d +0000", n)
 }
 
 // rescue pins everything of a task that is not at commit: the branch's tip, a HEAD elsewhere, and changed files. It returns the

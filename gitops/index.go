@@ -91,7 +91,7 @@ func (wt *worktree) dropIndex() error {
 }
 
 // followHead makes the kept index hold HEAD and the ignored files that the agent added by force, and nothing else of the agent's index.
-// It runs no git while neither HEAD nor the agent's index changed.
+// It runs no git while neither HEAD nor the agent's index changed. A HEAD that cannot be checked out is an [*unfitError].
 func (wt *worktree) followHead(ctx context.Context) error {
 	head, err := wt.head(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (wt *worktree) readHead(ctx context.Context, c call, head string) error {
 		tree = strings.TrimSpace(out)
 	}
 	if _, err := wt.g.run(ctx, c, "read-tree", "--reset", tree); err != nil {
-		return err
+		return unfit(err) // a commit with a path such as .git/config can be made, and not be checked out
 	}
 	forced := wt.forced(ctx, tree)
 	if len(forced) == 0 {

@@ -128,7 +128,7 @@ func (g *Git) salvage(ctx context.Context, wt *worktree, w amp.Workspace, tip, w
 	}
 	wt.repairLink()
 	wt.mendHead(w.Branch)
-	s, err := wt.look(ctx)
+	s, aside, err := wt.lookOrAside(ctx, tip)
 	if err != nil {
 		return false, err
 	}
@@ -137,7 +137,7 @@ func (g *Git) salvage(ctx context.Context, wt *worktree, w amp.Workspace, tip, w
 	}
 	refs, err := wt.rescue(ctx, w.TaskID, s, tip, at, why)
 	if len(refs) > 0 {
-		g.log.Warn("work pinned before a reset", "task", w.TaskID, "refs", refs)
+		g.log.Warn("work pinned before a reset", "task", w.TaskID, "refs", refs, "aside", aside)
 	}
 	return false, err
 }

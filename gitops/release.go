@@ -26,7 +26,7 @@ func (g *Git) Release(ctx context.Context, w amp.Workspace) (amp.Check, error) {
 	if wt.there() && !wt.fresh() {
 		wt.repairLink()
 		wt.mendHead(w.Branch)
-		s, err := wt.look(ctx)
+		s, aside, err := wt.lookOrAside(ctx, tip)
 		if err != nil {
 			return c, fmt.Errorf("release %s: %w", w.TaskID, err)
 		}
@@ -36,6 +36,9 @@ func (g *Git) Release(ctx context.Context, w amp.Workspace) (amp.Check, error) {
 		}
 		if pinned, err = wt.rescue(ctx, w.TaskID, s, tip, keep, "unpublished work of a released task"); err != nil {
 			return c, fmt.Errorf("release %s: %w", w.TaskID, err)
+		}
+		if aside != "" {
+			pinned = append(pinned, aside)
 		}
 	}
 	if err := g.clear(wt, w.TaskID); err != nil {

@@ -109,16 +109,19 @@ func (g *Git) resetTo(ctx context.Context, r *repo, wt *worktree, w amp.Workspac
 	if err != nil {
 		return nil, err
 	}
-	s := state{head: tip}
+	s, aside := state{head: tip}, ""
 	if wt.there() && !wt.fresh() {
 		wt.repairLink()
 		wt.mendHead(w.Branch)
-		if s, err = wt.look(ctx); err != nil {
+		if s, aside, err = wt.lookOrAside(ctx, tip); err != nil {
 			return nil, err
 		}
 	}
 	if pinned, err = wt.rescue(ctx, w.TaskID, s, tip, to, "before a rollback to "+short(to)); err != nil {
 		return pinned, err
+	}
+	if aside != "" {
+		pinned = append(pinned, aside)
 	}
 	if tip != to {
 		if err := r.setRef(ctx, "refs/heads/"+w.Branch, to, tip, "rollback"); err != nil {

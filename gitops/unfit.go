@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -40,6 +41,23 @@ func untaken(err error) bool {
 	}
 	_, is := errors.AsType[*unfitError](err)
 	return is
+}
+
+// lookOrAside is look for who only wants to keep what is there, at the branch's tip: a worktree into which git cannot look is moved aside, and
+// is gone then.
+func (wt *worktree) lookOrAside(ctx context.Context, tip string) (s state, aside string, err error) {
+	s, err = wt.look(ctx)
+	if _, is := errors.AsType[*unfitError](err); !is {
+		return s, "", err
+	}
+	wt.g.log.Warn("a worktree is moved aside", "dir", wt.dir, "err", err)
+	if s.head, err = wt.head(ctx); err != nil || s.head == "" {
+		s.head = tip
+	}
+	if err = wt.forget(); err == nil {
+		aside, err = wt.aside()
+	}
+	return s, aside, err
 }
 
 // unpackable is the error of a worktree that is to become a parcel.

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,9 @@ func (g *Git) Verify(ctx context.Context, w amp.Workspace, turnID string, result
 		return c, g.save(rec)
 	}
 	v := &verification{g: g, r: r, wt: wt, w: w, rec: rec, c: &c}
-	if v.state, err = wt.look(ctx); err != nil {
+	v.state, err = wt.look(ctx)
+	bad, unfit := errors.AsType[*unfitError](err)
+	if err != nil && !unfit {
 		return c, err
 	}
 	if rec.AgentTip == "" {
@@ -60,9 +63,15 @@ func (g *Git) Verify(ctx context.Context, w amp.Workspace, turnID string, result
 	if err := g.save(rec); err != nil { // before anything is committed: AgentTip tells the agent's work from ours
 		return c, err
 	}
-	if result == nil {
+	switch {
+	case unfit:
+		c.Claims = append(c.Claims, refs, amp.Claim{
+			Name: "contents", Finding: amp.Refuted, Blocking: true, Found: "what was committed cannot be checked out: " + bad.Error(), Evidence: "git read-tree",
+		})
+		c.Text = "the commit cannot be checked out, so nothing else was compared; its files are as the turn left them"
+	case result == nil:
 		err = v.failed(ctx, refs)
-	} else {
+	default:
 		err = v.ledger(ctx, result, refs)
 	}
 	if escalate != "" && c.Escalate != amp.BranchViolation {
