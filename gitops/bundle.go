@@ -85,7 +85,7 @@ func (g *Git) Pack(ctx context.Context, w amp.Workspace, turnID, file string) (a
 func (wt *worktree) left(ctx context.Context, w amp.Workspace, rec *turnRecord, tip string) (string, error) {
 	s, err := wt.look(ctx)
 	if err != nil || len(s.changed) == 0 || s.head != tip {
-		return "", err
+		return "", unpackable(err)
 	}
 	if err := wt.bounded(s.changed); err != nil {
 		return "", err

@@ -2,6 +2,7 @@ package gitops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -204,20 +205,31 @@ func (v *verification) exists(name string) bool {
 	return err == nil
 }
 
-// strangeFiles names repositories inside the repository: their files are in no diff that a reviewer sees.
-func strangeFiles(turn []change) (amp.Claim, bool) {
-	c := amp.Claim{Name: "contents", Finding: amp.Refuted, Blocking: true, Evidence: "git diff --raw"}
+// strangeFiles names repositories inside the repository: their files are in no diff that a reviewer sees. A submodule that is named in the
+// open is none.
+func (v *verification) strangeFiles(ctx context.Context, turn []change) (c amp.Claim, ok bool, err error) {
+	c = amp.Claim{Name: "contents", Finding: amp.Refuted, Blocking: true, Evidence: "git diff --raw"}
 	var nested []string
 	for _, ch := range turn {
-		if ch.path == ".gitmodules" {
-			return c, false // submodules added in the open
-		}
 		if ch.mode == "160000" && ch.oldMode != "160000" {
 			nested = append(nested, ch.path)
 		}
 	}
+	if len(nested) == 0 {
+		return c, false, nil
+	}
+	out, err := v.r.git(ctx, "config", "--blob", v.c.Commit+":.gitmodules", "-z", "--get-regexp", `^submodule\..*\.path$`)
+	if _, failed := errors.AsType[*exitError](err); failed {
+		out, err = "", nil // there is none, or none that git reads
+	}
+	named := map[string]bool{}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		_, name, _ := strings.Cut(entry, "\n")
+		named[name] = true
+	}
+	nested = slices.DeleteFunc(nested, func(name string) bool { return named[name] })
 	c.Found = "a repository of its own, whose files are not part of the commit: " + list(nested)
-	return c, len(nested) > 0
+	return c, len(nested) > 0, err
 }
 
 // list is names for a person, at most 20 of them, each in quotes when it has strange characters.

@@ -122,6 +122,25 @@ func (g *Git) records(task amp.TaskID) ([]*turnRecord, error) {
 	return all, nil
 }
 
+// branchesOfTasks are the branches on which tasks work in a repository. A record that cannot be read is its own task's trouble.
+func (g *Git) branchesOfTasks(common string) (map[string]bool, error) {
+	dirs, err := os.ReadDir(filepath.Join(g.home, "refs"))
+	if err != nil {
+		return nil, fmt.Errorf("read the turn records: %w", err)
+	}
+	found := map[string]bool{}
+	for _, dir := range dirs {
+		all, err := g.records(amp.TaskID(dir.Name()))
+		if err != nil {
+			g.log.Warn("turn records of a task cannot be read", "task", dir.Name(), "err", err)
+		}
+		for _, rec := range all {
+			found[rec.Branch] = found[rec.Branch] || rec.Common == common
+		}
+	}
+	return found, nil
+}
+
 // keptRecords is how many records of a task's turns are kept beside those that a rollback still needs.
 const keptRecords = 4
 

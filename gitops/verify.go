@@ -168,7 +168,9 @@ func (v *verification) ledger(ctx context.Context, result *amp.Result, refs amp.
 	v.c.Added, v.c.Removed = lines(turn)
 	v.c.Claims = append(v.c.Claims, commit, files, counts, branch, base, pathsClaim(v.w.AllowedPaths, whole), refs,
 		criteriaClaim(result), v.workLogClaim(result.WorkLog, v.c.Files))
-	if odd, ok := strangeFiles(turn); ok {
+	if odd, ok, err := v.strangeFiles(ctx, turn); err != nil {
+		return err
+	} else if ok {
 		v.c.Claims = append(v.c.Claims, odd)
 	}
 	if leftovers.claim != nil {
@@ -291,12 +293,26 @@ func (v *verification) baseClaim(ctx context.Context) (amp.Claim, error) {
 		c.Found = "the branch no longer holds its base commit"
 		return c, nil
 	}
+	others, err := v.borrowed(ctx, tip)
+	if err != nil {
+		return c, err
+	}
+	if of, err := v.ofTasks(others); err != nil || len(of) > 0 {
+		c.Found = "the branch took in commits of other tasks: " + list(of)
+		return c, err
+	}
 	baseTip, err := v.r.tip(ctx, "refs/heads/"+v.w.BaseBranch)
 	if err != nil {
 		return c, err
 	}
-	if baseTip == "" || baseTip == v.w.BaseCommit {
+	held := func() {
 		c.Finding, c.Found = amp.Confirmed, short(v.w.BaseCommit)
+		if len(others) > 0 { // the task may be to merge them
+			c.Finding, c.Found = amp.Inconclusive, c.Found+", and the branch took in commits of "+list(others)
+		}
+	}
+	if baseTip == "" || baseTip == v.w.BaseCommit {
+		held()
 		return c, nil
 	}
 	out, err := v.r.git(ctx, "merge-base", baseTip, tip)
@@ -306,7 +322,7 @@ func (v *verification) baseClaim(ctx context.Context) (amp.Claim, error) {
 	now := strings.TrimSpace(out)
 	switch {
 	case now == v.w.BaseCommit:
-		c.Finding, c.Found = amp.Confirmed, short(now)
+		held()
 	case now == "":
 		c.Finding, c.Found = amp.Inconclusive, v.w.BaseBranch+" was rewritten and shares nothing with the branch"
 	default:
@@ -322,6 +338,36 @@ func (v *verification) baseClaim(ctx context.Context) (amp.Claim, error) {
 		}
 	}
 	return c, nil
+}
+
+// borrowed are other branches that were there before the turn and whose commits it took in. What such a branch is for would seem to be
+// delivered with this one, also when the merge left its changes out. The base branch is told apart.
+func (v *verification) borrowed(ctx context.Context, tip string) ([]string, error) {
+	if tip == v.rec.Tip {
+		return nil, nil
+	}
+	out, err := v.r.git(ctx, "for-each-ref", "--merged="+tip, "--no-merged="+v.rec.Tip, "--format=%(refname)", "refs/heads")
+	if err != nil {
+		return nil, err
+	}
+	var others []string
+	for ref := range strings.Lines(out) {
+		ref = strings.TrimSuffix(ref, "\n")
+		name := strings.TrimPrefix(ref, "refs/heads/")
+		if name != v.w.Branch && name != v.w.BaseBranch && v.rec.Refs[ref] != "" {
+			others = append(others, name)
+		}
+	}
+	return others, nil
+}
+
+// ofTasks are those of some branches on which tasks work.
+func (v *verification) ofTasks(names []string) ([]string, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	tasks, err := v.g.branchesOfTasks(v.r.common)
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !tasks[name] }), err
 }
 
 // measure lists what this turn changed, and what the branch changes in all.
