@@ -155,3 +155,45 @@ func TestConfig_hiding(t *testing.T) {
 		})
 	}
 }
+
+// A rollback, or the end of a task, after a turn that planted a program in the configuration does not run it, and loses nothing.
+func TestConfig_rollback(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(b *bench, w amp.Workspace) amp.Check{
+		"rollback": func(b *bench, w amp.Workspace) amp.Check { return b.rollback(w, 0) },
+		"release": func(b *bench, w amp.Workspace) amp.Check {
+			c, err := b.g.Release(b.t.Context(), w)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return c
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			w, _ := b.turn(b.space("T-2026-001"), "turn-1", map[string]string{"a.txt": "a\n"})
+			p := b.prepare(w, "turn-2")
+			ran := filepath.Join(filepath.Dir(b.repo), "ran")
+			b.sh(b.repo, nil, "git", "config", "filter.x.clean", "touch '"+ran+"'; cat")
+			b.write(p.Dir, ".gitattributes", "* filter=x\n")
+			b.write(p.Dir, "left.txt", "x\n")
+			if c := b.verify(w, "turn-2", &amp.Result{}); c.Escalate != amp.PermissionDenied {
+				t.Fatalf("check = %+v", c)
+			}
+			c := end(b, w)
+			if exists(ran) {
+				t.Error("our git ran a program of the agent")
+			}
+			if !strings.Contains(c.Text, p.Dir+".aside-1") || b.read(p.Dir+".aside-1", "left.txt") != "x\n" || c.Blocked() {
+				t.Errorf("check = %+v", c)
+			}
+			if name == "rollback" && b.rev(w.Branch) != b.base {
+				t.Errorf("the branch is at %s", b.rev(w.Branch))
+			}
+			b.sh(b.repo, nil, "git", "config", "--remove-section", "filter.x") // the admin undoes it
+			w.Commit = b.rev(w.Branch)
+			b.turn(w, "turn-3", map[string]string{"b.txt": "b\n"})
+		})
+	}
+}

@@ -26,7 +26,7 @@ func (g *Git) Release(ctx context.Context, w amp.Workspace) (amp.Check, error) {
 	if wt.there() && !wt.fresh() {
 		wt.repairLink()
 		wt.mendHead(w.Branch)
-		s, aside, err := wt.lookOrAside(ctx, tip)
+		s, aside, err := wt.lookTrusted(ctx, w, tip)
 		if err != nil {
 			return c, fmt.Errorf("release %s: %w", w.TaskID, err)
 		}

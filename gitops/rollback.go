@@ -113,7 +113,7 @@ func (g *Git) resetTo(ctx context.Context, r *repo, wt *worktree, w amp.Workspac
 	if wt.there() && !wt.fresh() {
 		wt.repairLink()
 		wt.mendHead(w.Branch)
-		if s, aside, err = wt.lookOrAside(ctx, tip); err != nil {
+		if s, aside, err = wt.lookTrusted(ctx, w, tip); err != nil {
 			return nil, err
 		}
 	}

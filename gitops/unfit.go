@@ -50,7 +50,25 @@ func (wt *worktree) lookOrAside(ctx context.Context, tip string) (s state, aside
 	if _, is := errors.AsType[*unfitError](err); !is {
 		return s, "", err
 	}
-	wt.g.log.Warn("a worktree is moved aside", "dir", wt.dir, "err", err)
+	return wt.unseen(ctx, tip, err.Error())
+}
+
+// lookTrusted is lookOrAside, and no git looks into a worktree since whose last turn the configuration has another program for it: the
+// folder is moved aside.
+func (wt *worktree) lookTrusted(ctx context.Context, w amp.Workspace, tip string) (s state, aside string, err error) {
+	config, stop, err := wt.g.configItem(wt, w)
+	if err != nil {
+		return s, "", err
+	}
+	if !stop {
+		return wt.lookOrAside(ctx, tip)
+	}
+	return wt.unseen(ctx, tip, config.Found)
+}
+
+// unseen moves a worktree aside without a look into it.
+func (wt *worktree) unseen(ctx context.Context, tip, why string) (s state, aside string, err error) {
+	wt.g.log.Warn("a worktree is moved aside", "dir", wt.dir, "why", why)
 	if s.head, err = wt.head(ctx); err != nil || s.head == "" {
 		s.head = tip
 	}
