@@ -190,10 +190,10 @@ func judgeTry(err error, repo string, n int) (*GiveUpError, time.Duration) {
 	return &GiveUpError{said, "Mend what it says, then deliver again."}, 0
 }
 
-// Open opens the pull request of a branch, or finds the one that is open, or was merged, at this commit. It tries once.
+// Open opens the pull request of a branch into a base, or finds the one that is open, or was merged, at this commit. It tries once.
 func (c *Client) Open(ctx context.Context, repo, branch, commit, base, title, body string) (amp.PullState, error) {
 	owner, name, _ := strings.Cut(repo, "/")
-	found, err := c.find(ctx, repo, branch, commit)
+	found, err := c.find(ctx, repo, branch, commit, base)
 	if err != nil || found != nil {
 		return deref(found), err
 	}
@@ -202,7 +202,7 @@ func (c *Client) Open(ctx context.Context, repo, branch, commit, base, title, bo
 		return *pull(repo, p).Pull, nil
 	}
 	if x, ok := errors.AsType[*gh.ErrorResponse](err); ok && x.Response != nil && x.Response.StatusCode == http.StatusUnprocessableEntity {
-		found, err2 := c.find(ctx, repo, branch, commit)
+		found, err2 := c.find(ctx, repo, branch, commit, base)
 		if err2 == nil && found != nil { // it was there, or the answer was lost
 			return *found, nil
 		}
@@ -226,18 +226,18 @@ func deref(p *amp.PullState) amp.PullState {
 	return *p
 }
 
-// find is the pull request of a branch that is open, or was merged at the commit; nil when there is none.
-func (c *Client) find(ctx context.Context, repo, branch, commit string) (*amp.PullState, error) {
+// find is the pull request of a branch into the base that is open, or was merged at the commit; nil when there is none.
+func (c *Client) find(ctx context.Context, repo, branch, commit, base string) (*amp.PullState, error) {
 	owner, name, _ := strings.Cut(repo, "/")
 	all, _, err := c.client.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
-		State: "all", Head: owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 50},
+		State: "all", Head: owner + ":" + branch, Base: base, Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 50},
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
 		o := pull(repo, p)
-		if o.Branch == branch && (o.Pull.State == amp.PullOpen || o.Pull.State == amp.PullMerged && o.Commit == commit) {
+		if o.Branch == branch && p.GetBase().GetRef() == base && (o.Pull.State == amp.PullOpen || o.Pull.State == amp.PullMerged && o.Commit == commit) {
 			return o.Pull, nil
 		}
 	}

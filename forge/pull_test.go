@@ -314,3 +314,36 @@ func everySecond(parts []string) (out []string) {
 	}
 	return out
 }
+
+// A pull request of the branch into another base, open or merged, is not the delivery.
+func TestOpen_otherBase(t *testing.T) {
+	t.Parallel()
+	_, repo, c, commit := hub(t)
+	commits := map[string]string{"f": commit}
+	for _, branch := range []string{"release", "g"} {
+		made, err := repo.Commit(branch, "first", map[string][]byte{"x": []byte(branch)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commits[branch] = made
+	}
+	if _, err := c.Token(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for n, end := range []func(int) error{func(int) error { return nil }, func(n int) error { return repo.Merge(n, "mira") }} {
+			branch := []string{"f", "g"}[n]
+			other, err := c.Open(t.Context(), "a/b", branch, commits[branch], "release", "not this", "body")
+			if err == nil {
+				err = end(other.Number)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := c.Open(t.Context(), "a/b", branch, commits[branch], "main", "title", "body")
+			if all := repo.Pulls(); err != nil || p.Number == other.Number || all[p.Number-1].Base != "main" {
+				t.Fatalf("%s: %+v %v", branch, p, err)
+			}
+		}
+	})
+}

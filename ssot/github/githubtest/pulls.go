@@ -95,7 +95,7 @@ func (r *Repository) postPull(w http.ResponseWriter, q *http.Request) error {
 	switch {
 	case sha == "" || r.head(in.Base) == "":
 		return errors.New("Validation Failed") //nolint:staticcheck // GitHub's words
-	case slices.ContainsFunc(r.forge.pulls, func(p *Pull) bool { return p.Head == in.Head && p.State == "open" }):
+	case slices.ContainsFunc(r.forge.pulls, func(p *Pull) bool { return p.Head == in.Head && p.Base == in.Base && p.State == "open" }):
 		return errors.New("A pull request already exists") //nolint:staticcheck // GitHub's words
 	}
 	p := &Pull{
