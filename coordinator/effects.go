@@ -45,12 +45,13 @@ func dispatchOf(t *amp.Task) *amp.Dispatch {
 	fmt.Fprintf(&b, "\n\nSubtask to do now: %s: %s", t.CurrentSubtask().SubtaskID, t.CurrentSubtask().Description)
 	switch t.Next {
 	case amp.DispatchRejected:
-		b.WriteString("\n\nThe reviewer rejected the last result; its verdict is in context_ref. Open findings:")
+		lines := []string{"\n\nThe reviewer rejected the last result; its verdict is in context_ref. Open findings:"}
 		for _, f := range t.Findings {
 			if f.Rounds[len(f.Rounds)-1] == t.Round {
-				fmt.Fprintf(&b, "\n- %s %s %s:%d %s. Suggested: %s", f.ID, f.Severity, f.File, f.Line, f.Description, f.Fix)
+				lines = append(lines, fmt.Sprintf("- %s %s %s:%d %s. Suggested: %s", f.ID, f.Severity, f.File, f.Line, f.Description, f.Fix))
 			}
 		}
+		b.WriteString(listed(lines))
 	case amp.DispatchRefuted:
 		b.WriteString("\n\nThe last report was not believed: report only what git shows.")
 	case amp.DispatchCI:
@@ -58,7 +59,7 @@ func dispatchOf(t *amp.Task) *amp.Dispatch {
 	case amp.DispatchStart, amp.DispatchNext, amp.DispatchGuidance, amp.DispatchResumed, amp.DispatchReapproved:
 	}
 	if t.Guidance != "" {
-		b.WriteString("\n\nGuidance: " + t.Guidance)
+		b.WriteString("\n\nGuidance: " + listed([]string{t.Guidance}))
 	}
 	return &amp.Dispatch{
 		Description: b.String(), Repo: p.Repo, Branch: p.Branch, Subtasks: p.Subtasks, AcceptanceCriteria: p.AcceptanceCriteria,
@@ -215,29 +216,6 @@ func ciStatus(t *amp.Task, now time.Time) map[string]any {
 		m[k] = v
 	}
 	return m
-}
-
-// notes tell the reviewer where to look: open criteria (AMP-080), refuted claims, findings that were open, the near lock
-// (AMP-112, A27).
-func notes(t *amp.Task, r *amp.Result) string {
-	var lines []string
-	if t.RejectCount >= 2 {
-		lines = append(lines, fmt.Sprintf("Lock is approaching: %d of %d rejects.", t.RejectCount, t.LockAt()))
-	}
-	for i, met := range r.SelfAssessment.CriteriaMet {
-		if met == nil && i < len(t.Plan.AcceptanceCriteria) {
-			lines = append(lines, fmt.Sprintf("The executor could not verify criterion %d: %s.", i+1, t.Plan.AcceptanceCriteria[i]))
-		}
-	}
-	if t.Checked != nil {
-		for _, f := range t.Checked.Refutations {
-			lines = append(lines, "Refuted by git: "+f+".")
-		}
-	}
-	for _, f := range t.Findings {
-		lines = append(lines, fmt.Sprintf("Open before: %s %s in %s: %s", f.ID, f.Severity, f.File, f.Description))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // carryOut does the git work of a rollback or a delivery and records what came of it.

@@ -85,7 +85,10 @@ func (c *Coordinator) deriveTurn(ctx context.Context, t *amp.Task, now time.Time
 		}
 		return nil
 	}
-	if t.Turn.Epoch < t.Epoch || c.board.Stopped != nil || t.Status.Ended() {
+	if t.Turn.Epoch < t.Epoch {
+		l.fenced.Store(true)
+	}
+	if t.Turn.Epoch < t.Epoch || c.board.Stopped != nil || t.Status.Ended() || overtaken(t, l) {
 		l.stop("the task was " + string(t.Status))
 	}
 	return nil

@@ -22,7 +22,9 @@ type liveTurn struct {
 	// lease is what it runs under, nil when none is needed.
 	lease *tenure
 	// why is set by the loop before it stops the turn.
-	why     atomic.Pointer[string]
+	why atomic.Pointer[string]
+	// fenced is set by the loop before it stops a turn of which nothing counts any more.
+	fenced  atomic.Bool
 	started time.Time
 	// wrote is when the last progress entry was written, held what came since.
 	wrote time.Time

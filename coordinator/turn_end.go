@@ -15,7 +15,7 @@ import (
 type ending struct {
 	out providers.Outcome
 	err error
-	// verdict is the reviewer's payload when it decodes; check is what gitops measured.
+	// check is what gitops measured.
 	check *amp.Check
 	facts *amp.RepoFacts
 }
@@ -28,8 +28,8 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 	switch l.Role {
 	case amp.Reviewer:
 		var v *amp.Verdict
-		if err == nil && !l.lost() {
-			v, _ = payloadOf(out.Final).(*amp.Verdict)
+		if err == nil {
+			v = verdictIn(l, out.Final, c.now())
 		}
 		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, v)
 		e.check, e.err = &ck, errors.Join(err, gitErr)
@@ -61,16 +61,19 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 	return e
 }
 
-// payloadOf decodes a final answer that may be a whole message or a payload; nil when it is neither.
-func payloadOf(final json.RawMessage) amp.Payload {
-	if m, _, err := amp.Decode(final); err == nil {
-		return m.Payload
+// verdictIn is the verdict in the final answer of a turn that was not fenced, nil when it is none that could count: what its reviewer
+// changed is then committed to no branch.
+func verdictIn(l *liveTurn, final json.RawMessage, now time.Time) *amp.Verdict {
+	raw, problems := asMessage(l, final, now, nil)
+	if l.lost() || l.fenced.Load() || len(problems) > 0 {
+		return nil
 	}
-	var v amp.Verdict
-	if json.Unmarshal(final, &v) == nil && v.Decision != "" {
-		return &v
+	m, _, err := amp.Decode(raw)
+	if err != nil || m.TaskID != l.TaskID {
+		return nil
 	}
-	return nil
+	v, _ := m.Payload.(*amp.Verdict)
+	return v
 }
 
 // ended writes down the end of a turn together with what it delivered, in one append.
@@ -113,6 +116,13 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 	if e.err != nil {
 		return c.endedBadly(t, l, e, &u, now, end)
 	}
+	if overtaken(t, l) {
+		why := fmt.Sprintf("the task was %s when the planner had its answer: kept, not acted on", t.Status)
+		return end(amp.TurnKilled, why, c.refuse(now, l.Role, l.Agent, amp.Refusal{
+			What: answerOf(l.Role), TaskID: l.TaskID, Source: "turn " + l.TurnID, Raw: e.out.Final, Turn: l.TurnID, Epoch: l.Epoch,
+			Problems: []amp.Problem{{Rule: "AMP-043", Message: why}},
+		}))
+	}
 	if e.out.Question != "" {
 		return end(amp.TurnAsked, "", c.record(amp.KindQuestion, t.ID, l.Role, l.Agent, now, amp.Question{
 			QuestionID: c.cfg.NewID(), TaskID: t.ID, Type: amp.QuestionClarification, TurnID: l.TurnID, Agent: l.Agent, Role: l.Role,
@@ -128,6 +138,11 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		return end(amp.TurnInvalid, "the answer was refused: "+problems[0].String(), refusal)
 	}
 	return append(end(amp.TurnOK, "", records...), c.verified(t, l, e, records, now)...)
+}
+
+// overtaken reports whether an admin wrote a plan while the planner was at work: its answer does not overrule that.
+func overtaken(t *amp.Task, l *liveTurn) bool {
+	return l.Role == amp.Coordinator && t.Status != amp.Drafting
 }
 
 // maxFaults bounds what a turn is told about its last answer.
@@ -233,7 +248,7 @@ func (c *Coordinator) deliver(t *amp.Task, l *liveTurn, e ending, now time.Time)
 	if l.Role == amp.Coordinator {
 		return c.deliverPlan(t, l, e, now)
 	}
-	raw, problems := c.asMessage(t, l, e.out.Final, now)
+	raw, problems := asMessage(l, e.out.Final, now, c.taken)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -278,7 +293,7 @@ func (c *Coordinator) misplaced(t *amp.Task, m *amp.Message, raw []byte) *amp.Pr
 }
 
 // asMessage builds the AMP message on behalf of the role when the agent gave the payload alone.
-func (c *Coordinator) asMessage(t *amp.Task, l *liveTurn, final json.RawMessage, now time.Time) ([]byte, []amp.Problem) {
+func asMessage(l *liveTurn, final json.RawMessage, now time.Time, taken func(string) bool) ([]byte, []amp.Problem) {
 	var probe struct {
 		Version *string `json:"protocol_version"`
 	}
@@ -290,8 +305,8 @@ func (c *Coordinator) asMessage(t *amp.Task, l *liveTurn, final json.RawMessage,
 		typ = amp.ReviewVerdict
 	}
 	raw, err := json.Marshal(map[string]any{
-		"msg_id": amp.NewMsgID(typ, t.ID, now, c.taken), "protocol_version": amp.Version, "type": typ, "from": l.Role,
-		"to": amp.Coordinator, "task_id": t.ID, "timestamp": amp.FormatTime(now), "requires_ack": true, "context_ref": refs,
+		"msg_id": amp.NewMsgID(typ, l.TaskID, now, taken), "protocol_version": amp.Version, "type": typ, "from": l.Role,
+		"to": amp.Coordinator, "task_id": l.TaskID, "timestamp": amp.FormatTime(now), "requires_ack": true, "context_ref": refs,
 		"payload": final,
 	})
 	if err != nil {

@@ -221,13 +221,15 @@ func TestWithdraw_whileJudged(t *testing.T) {
 		r := newRig(t, works, judges(amp.Approved))
 		id := r.task()
 		r.says(id, warning(), 0)
-		e := r.submit(amp.Command{Command: amp.Resume, TaskID: id, Args: amp.Args{Undo: true}})
-		judging, goOn := make(chan struct{}), make(chan struct{})
+		judging, goOn, lists := make(chan struct{}), make(chan struct{}), 0
 		r.git.list = func(amp.Workspace) amp.Check {
-			close(judging)
-			<-goOn
+			if lists++; lists == 2 { // the first is made when the decision is given
+				close(judging)
+				<-goOn
+			}
 			return amp.Check{}
 		}
+		e := r.submit(amp.Command{Command: amp.Resume, TaskID: id, Args: amp.Args{Undo: true}})
 		<-judging
 		r.submit(amp.Command{Command: amp.Withdraw, TaskID: id, Args: amp.Args{Withdraws: e.ID}})
 		close(goOn)
