@@ -3,6 +3,7 @@
 package gitops
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -58,5 +59,24 @@ func TestLink(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A pipe in the place of a reflog keeps nobody waiting, and a move that it does not tell of is the turn's.
+func TestLink_reflog(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := b.space("T-2026-001")
+	p := b.prepare(w, "turn-1")
+	log := filepath.Join(b.repo, ".git", "logs", "refs", "heads", "main")
+	moved := b.sh(b.repo, person, "git", "commit-tree", "-p", "main", "-m", "x", "main^{tree}")
+	if err := errors.Join(os.Remove(log), syscall.Mkfifo(log, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	b.write(b.repo, ".git/refs/heads/main", moved+"\n")
+	b.write(p.Dir, "mine.txt", "x\n")
+	c := b.verify(w, "turn-1", &amp.Result{CompletionStatus: amp.Complete})
+	if wantFindings(t, c, map[string]amp.Finding{"refs": amp.Refuted}); c.Escalate != amp.BranchViolation {
+		t.Errorf("escalates %q: %s", c.Escalate, found(c, "refs"))
 	}
 }

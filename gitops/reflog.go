@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -30,8 +29,8 @@ const maxReflog = 4 << 20
 // newLines returns the lines that were added to a ref's reflog since it was from bytes long. When the file was rewritten meanwhile
 // (expired by gc), the lines count by their time instead.
 func newLines(common, ref string, from int64, since time.Time) ([]reflogLine, error) {
-	f, err := os.Open(filepath.Join(common, "logs", filepath.FromSlash(ref)))
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := openPlain(filepath.Join(common, "logs", filepath.FromSlash(ref)))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotPlain) { // a folder, or what an agent put there
 		return nil, nil
 	}
 	if err != nil {
@@ -39,7 +38,7 @@ func newLines(common, ref string, from int64, since time.Time) ([]reflogLine, er
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.IsDir() {
+	if err != nil {
 		return nil, err
 	}
 	byTime := from > info.Size()
