@@ -90,7 +90,12 @@ func (m *model) rootDeeds() []deed {
 	do("split.right", "give the left pane more room", "", 0, m.nudgeSplit(splitStep), ">").Disabled = m.splitOff
 	do("theme", "theme: dark, light, high contrast, mono", "", 0, m.openThemes)
 	do("app.redraw", "redraw the screen", "", 0, func() tea.Cmd { return tea.ClearScreen }, "ctrl+l")
-	do("app.suspend", "to the shell; fg comes back", "", 0, func() tea.Cmd { return tea.Suspend }, "ctrl+z")
+	do("app.suspend", "to the shell; fg comes back", "", 0, func() tea.Cmd { return tea.Suspend }, "ctrl+z").Disabled = func() string {
+		if e.noShell {
+			return "no shell to go to; q leaves"
+		}
+		return ""
+	}
 	return out
 }
 

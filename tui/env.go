@@ -56,12 +56,14 @@ type env struct {
 	busy     *request
 	// lockedRO says that read-only was asked for at the start and stays.
 	lockedRO bool
-	copied   func(text string) string
-	desk     desk             // what the admin has in hand: drafts, read marks
-	saved    saved            // what outlives the program
-	hold     func(on bool)    // keeps the keys that end programs for an editor; nil where nothing else takes them
-	exports  string           // the folder that was chosen for exports
-	splits   map[Kind]float64 // where the person put the line between two panes
+	// noShell says that nothing could continue the program if it stopped.
+	noShell bool
+	copied  func(text string) string
+	desk    desk             // what the admin has in hand: drafts, read marks
+	saved   saved            // what outlives the program
+	hold    func(on bool)    // keeps the keys that end programs for an editor; nil where nothing else takes them
+	exports string           // the folder that was chosen for exports
+	splits  map[Kind]float64 // where the person put the line between two panes
 	// words are what muted has made with the theme of wordsEpoch.
 	words      map[string]string
 	wordsEpoch uint64

@@ -58,6 +58,7 @@ func Run(ctx context.Context, cfg Config) error {
 		copied: func(text string) string { return copyText(out, kind, text) },
 	})
 	m.env.hold = guard.Hold
+	m.env.noShell = !term.ShellWaits()
 	m.call = func(title, body string, bell bool) error { return callAdmin(out, kind, title, body, bell) }
 	dump, writeDump, err := newDumper(os.Getenv("TUI_DUMP"))
 	if err != nil {

@@ -217,6 +217,22 @@ func TestTerminal_suspend(t *testing.T) {
 	_ = p.Exit()
 }
 
+// Where no shell waits, as in a window that a multiplexer opened with the program, nothing could bring it back: ctrl+z says so, and the screen stays.
+func TestTerminal_suspendWithoutShell(t *testing.T) {
+	t.Parallel()
+	d := newSeat(t)
+	d.arbiter("up")
+	p := d.open(80, 24).WaitFor("● live")
+	p.Press("ctrl+z").WaitFor("no shell to go to")
+	taken(t, p)
+	p.Press("2").WaitFor("[2 Tasks]")
+	p.Press("q", "q")
+	if err := p.Exit(); err != nil {
+		t.Error(err)
+	}
+	givenBack(t, p)
+}
+
 func TestTerminal_resizeStorm(t *testing.T) {
 	t.Parallel()
 	d := newSeat(t)
