@@ -91,9 +91,7 @@ func newRoot(a *app) *cobra.Command {
 		RunE:          a.do(a.runScreens),
 	}
 	root.SetVersionTemplate("arbiter {{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usageError{what: err.Error(), next: "See " + c.CommandPath() + " --help."}
-	})
+	root.SetFlagErrorFunc(wrongFlag)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	pf := root.PersistentFlags()
 	pf.StringVar(&a.homeFlag, "home", "", "data directory (default $ARBITER_HOME, else $XDG_DATA_HOME/arbiter)")

@@ -192,7 +192,8 @@ func explainMirror(err error, e *explanation) bool {
 
 func newMirrorAllow(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "allow SEQ...", Short: "Say that what was found in these entries is no secret; they are mirrored then", Args: cobra.MinimumNArgs(1),
+		Use: "allow SEQ...", Short: "Say that what was found in these entries is no secret; they are mirrored then",
+		Args: func(c *cobra.Command, args []string) error { return takes("a SEQ")(c, args[:min(len(args), 1)]) },
 		Long: "Says that what was found in these entries is no secret, or one that is worth nothing any more. Their content is mirrored then, and\n" +
 			"the same text is not withheld again. An entry with a secret that is configured here is refused: renew that one first.",
 		RunE: a.do(func(c *cobra.Command, args []string) error {

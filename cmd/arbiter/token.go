@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,12 @@ func newTokenNew(a *app) *cobra.Command {
 			"Only a hash of it is kept.",
 		Args: takes("a NAME"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if role == "" {
+				return usage("arbiter token new needs --role").then("See arbiter token new --help.")
+			}
+			if !slices.Contains(server.Scopes(), server.Scope(role)) {
+				return usage("--role is %q, want admin, reader, coordinator, executor or reviewer", role).then("See arbiter token new --help.")
+			}
 			if err := a.elsewhere(); err != nil {
 				return err
 			}
@@ -57,7 +64,6 @@ func newTokenNew(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&role, "role", "", "admin, reader, coordinator, executor or reviewer")
 	c.Flags().StringVar(&expires, "expires", "", "how long it is valid, as 90d or 12h (default until it is revoked)")
-	_ = c.MarkFlagRequired("role") // the flag is there
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
