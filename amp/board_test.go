@@ -197,7 +197,7 @@ func TestBoard_invariants(t *testing.T) {
 				if known && task.Status == amp.StatusApproved && was.Status != amp.StatusApproved && task.Verdict == nil && was.Before != amp.StatusApproved {
 					r.Fatalf("%s was approved without a verdict by entry %d (%s)", id, e.Seq, e.Kind)
 				}
-				if (task.Status == amp.Held) != (task.Hold != nil) {
+				if held := task.Status == amp.Held || task.Status == amp.Suspended && task.Before == amp.Held; held != (task.Hold != nil) {
 					r.Fatalf("%s is %s with hold %+v", id, task.Status, task.Hold)
 				}
 				if why := badApproval(task); why != "" {
