@@ -28,6 +28,9 @@ func (a *app) toFile(file string, force bool, f func(io.Writer) error) error {
 	}
 	t, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o600))
 	if err != nil {
+		if x, ok := errors.AsType[*fs.PathError](err); ok {
+			err = x.Err // the name is that of a file that nobody asked for
+		}
 		return &outputError{file, err}
 	}
 	if err := f(&output{w: t, name: file}); err != nil {

@@ -183,6 +183,9 @@ func newUp(a *app) *cobra.Command {
 			if was {
 				word = "runs already"
 			}
+			if was && len(a.sets) > 0 {
+				a.complain("arbiter: the coordinator runs with the configuration that it began with: --set has no effect on it; end it first: arbiter down")
+			}
 			a.out("The coordinator %s: process %d, data in %s\n", word, state.PID, home)
 			return nil
 		}),

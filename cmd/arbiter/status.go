@@ -14,6 +14,7 @@ import (
 	"arbiter/amp"
 	"arbiter/providers/sandbox"
 	"arbiter/server"
+	"arbiter/ssot/sqlite"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -41,6 +42,8 @@ type statusReport struct {
 	// Mirror is how far the mirror on GitHub is, absent without one.
 	Mirror *amp.MirrorState `json:"mirror,omitzero"`
 
+	// held is who works on the journal in place of a coordinator, nil when nobody does.
+	held *sqlite.HeldError
 	// owners are the coordinators that ran the last turns.
 	owners map[amp.TaskID]string
 }
@@ -68,6 +71,10 @@ func (a *app) status(ctx context.Context) error {
 			}
 		case !errors.Is(err, server.ErrNotRunning):
 			return err
+		case l.client.Remote() == "":
+			if r.held, err = sqlite.Holder(l.home); err != nil {
+				return err
+			}
 		}
 		b, err := board(ctx, l)
 		if err != nil {
@@ -96,6 +103,17 @@ func (a *app) status(ctx context.Context) error {
 	})
 }
 
+// absent says that no coordinator runs, and what to do about it.
+func (r *statusReport) absent() string {
+	switch {
+	case r.held == nil:
+		return "does not run; start it with arbiter up"
+	case r.held.PID == 0:
+		return "does not run; another process works on the journal: wait until that one has ended"
+	}
+	return fmt.Sprintf("does not run; process %d works on the journal: wait until that one has ended, or end it", r.held.PID)
+}
+
 func (a *app) printStatus(r *statusReport, now time.Time) {
 	t := &table{}
 	if c := r.Coordinator; c != nil {
@@ -112,7 +130,7 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 			t.add("UNCONFINED", strings.Join(free, ", ")+`: sandbox is "off"`)
 		}
 	} else {
-		t.add("coordinator", "does not run; start it with arbiter up")
+		t.add("coordinator", r.absent())
 	}
 	if r.Coordinator != nil {
 		addTeam(t, r.Coordinator.Team, r.owners, now)
