@@ -137,6 +137,11 @@ func eachTerm(data []byte, f func(term, list []byte, bitmap bool) bool) error {
 	data = data[4:]
 	ok := true
 	number := func() uint64 {
+		if len(data) > 0 && data[0] < 1<<7 { // most have one byte
+			v := uint64(data[0])
+			data = data[1:]
+			return v
+		}
 		v, n := binary.Uvarint(data)
 		if ok = ok && n > 0; ok {
 			data = data[n:]
@@ -179,14 +184,21 @@ func (s bitset) add(list []byte, bitmap bool, n int) error {
 		if len(list) != (n+7)/8 {
 			return errSheet
 		}
-		for i, b := range list {
-			s[i/8] |= uint64(b) << (i % 8 * 8)
+		words := len(list) / 8
+		for i := range words {
+			s[i] |= binary.LittleEndian.Uint64(list[8*i:])
+		}
+		for i, b := range list[8*words:] {
+			s[words] |= uint64(b) << (8 * i)
 		}
 		return nil
 	}
 	at := uint64(0)
 	for len(list) > 0 {
-		d, size := binary.Uvarint(list)
+		d, size := uint64(list[0]), 1 // most distances have one byte
+		if d >= 1<<7 {
+			d, size = binary.Uvarint(list)
+		}
 		if at += d; size <= 0 || at >= uint64(n) {
 			return errSheet
 		}
