@@ -125,10 +125,10 @@ type Budget struct {
 	CostUSD float64 `json:"cost_usd,omitzero"`
 }
 
-// Or is the budget with the bounds of other where it has none itself.
+// Or is the budget with the bounds of other where it has none itself: what is below zero is none.
 func (b Budget) Or(other Budget) Budget {
 	return Budget{
-		WallSec: cmp.Or(b.WallSec, other.WallSec), Turns: cmp.Or(b.Turns, other.Turns),
-		Tokens: cmp.Or(b.Tokens, other.Tokens), CostUSD: cmp.Or(b.CostUSD, other.CostUSD),
+		WallSec: cmp.Or(max(0, b.WallSec), other.WallSec), Turns: cmp.Or(max(0, b.Turns), other.Turns),
+		Tokens: cmp.Or(max(0, b.Tokens), other.Tokens), CostUSD: cmp.Or(max(0, b.CostUSD), other.CostUSD),
 	}
 }
