@@ -17,9 +17,9 @@ var allowed = map[string][]string{
 	"ssot/...": {"amp", "ssot"},
 	// The mirror goes the same way to GitHub as pull requests do.
 	"ssot/github": {"amp", "ssot", "forge"},
-	// The durable stores share the queue of their writer and the form of their projections.
-	"ssot/sqlite":   {"amp", "ssot", "ssot/group", "ssot/projection"},
-	"ssot/postgres": {"amp", "ssot", "ssot/group", "ssot/projection"},
+	// The durable stores share the queue of their writer, the form of their projections and their index of searches.
+	"ssot/sqlite":   {"amp", "ssot", "ssot/group", "ssot/projection", "ssot/search"},
+	"ssot/postgres": {"amp", "ssot", "ssot/group", "ssot/projection", "ssot/search"},
 	"providers":     {"amp"},
 	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},
 	// A worker runs agents of any adapter, and imports none; it speaks as an agent on the bus does.

@@ -1,27 +1,21 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/search"
 )
 
 var (
 	_ ssot.Finder  = (*Log)(nil)
 	_ ssot.Indexer = (*Log)(nil)
 )
-
-// maxClauses is how many things the index is asked for at once; the rest is for Match.
-const maxClauses = 24
 
 // Find reads as Read does and counts what the filter selects, as [ssot.Finder] says.
 func (l *Log) Find(ctx context.Context, f amp.Filter) (ssot.Found, error) {
@@ -58,222 +52,89 @@ func (l *Log) Index(ctx context.Context) error {
 	return l.index.wait(ctx, last)
 }
 
-// search is one search under way.
-type search struct {
-	log   *Log
-	f     *amp.Filter
-	limit int
-	// count says that matches behind the page are counted.
-	count bool
-	view  *view
-	// clauses and without are for the index; exact says that what they select needs no look at the entry itself.
-	clauses []clause
-	without []amp.Term
-	exact   bool
-
-	out    ssot.Found
-	looked int // candidates behind the page
-	done   bool
-}
-
 func (l *Log) find(ctx context.Context, f *amp.Filter, count bool) (_ ssot.Found, err error) {
-	s := &search{log: l, f: f, limit: ssot.Limit(f), count: count}
 	if f.ID != "" {
 		found, err := l.page(ctx, &amp.Filter{ID: f.ID}, 1)
 		if err != nil || len(found) == 0 || !ssot.Match(f, &found[0]) {
-			return s.out, err
+			return ssot.Found{}, err
 		}
 		return ssot.Found{Entries: found, Count: 1}, nil
 	}
 	last, err := l.lastSeq(ctx)
 	if err != nil {
-		return s.out, err
+		return ssot.Found{}, err
 	}
-	low, high := f.After, last+1 // both exclusive
-	if f.Before != 0 {
-		high = min(high, f.Before)
+	without := &search.Search{Journal: journal{l}, Filter: f, Last: last, Count: count}
+	v := l.index.view(ctx)
+	if v == nil {
+		return without.Find(ctx)
 	}
-	s.ask()
-	s.view = l.index.view(ctx)
-	if s.view != nil {
-		defer func() { err = errors.Join(err, s.view.close()) }()
+	defer func() { err = errors.Join(err, v.close()) }()
+	with := *without
+	with.Store, with.Reach = v, v.seq
+	found, err := with.Find(ctx)
+	broken := err != nil && ctx.Err() == nil && ruined(err)
+	if broken || with.Wrong() {
+		l.index.renew()
 	}
-	for _, part := range s.parts(low, high) {
-		if err := s.look(ctx, part); err != nil {
-			if s.view == nil || ctx.Err() != nil || !ruined(err) {
-				return s.out, err
-			}
-			l.index.renew() // it is broken: the journal itself has the answer
-			without := &search{log: l, f: f, limit: s.limit, count: count}
-			err := without.look(ctx, part0(low, high))
-			return without.result(), err
+	if broken { // the journal itself has the answer
+		return without.Find(ctx)
+	}
+	return found, err
+}
+
+// journal is what searches read.
+type journal struct{ *Log }
+
+var _ search.Journal = journal{}
+
+// Headers look through the journal in many short statements.
+func (j journal) Headers(ctx context.Context, f *amp.Filter, after, before uint64, n int) (all []uint64, err error) {
+	from, to := search.Times(f.Search)
+	q, more := "SELECT seq FROM entry WHERE at >= ? AND at < ?", []any{from, to}
+	if len(f.Kinds) > 0 {
+		q += " AND kind IN (?" + strings.Repeat(", ?", len(f.Kinds)-1) + ")"
+		for _, k := range f.Kinds {
+			more = append(more, string(k))
 		}
 	}
-	return s.result(), nil
-}
-
-// part is a range of seqs, both ends exclusive, that the index has or has not.
-type part struct {
-	low, high uint64
-	indexed   bool
-}
-
-func part0(low, high uint64) part { return part{low: low, high: high} }
-
-// parts are the ranges to look through, in the order of the answer: what the index has, and what was appended since.
-func (s *search) parts(low, high uint64) []part {
-	if s.view == nil {
-		return []part{part0(low, high)}
-	}
-	parts := []part{{low, min(high, s.view.seq+1), true}, {max(low, s.view.seq), high, false}}
-	if s.f.Newest {
-		slices.Reverse(parts)
-	}
-	return parts
-}
-
-// ask translates the filter for the index.
-func (s *search) ask() {
-	header := amp.Search{Kinds: s.f.Kinds}
-	if s.f.TaskID != "" {
-		header.Tasks = []amp.TaskID{s.f.TaskID}
-	}
-	all, _, _ := header.Clauses()
-	said, without, exact := s.f.Search.Clauses()
-	all, s.without, s.exact = append(all, said...), without, exact && s.f.Text == ""
-	if len(all) > maxClauses || len(s.without) > maxClauses {
-		all, s.without, s.exact = all[:min(len(all), maxClauses)], nil, false
-	}
-	for _, terms := range all {
-		s.clauses = append(s.clauses, clause{terms: terms})
-	}
-	// A long word is likely rare, and what is rare ends the look at a chunk.
-	slices.SortStableFunc(s.clauses, func(a, b clause) int { return len(b.terms[0].Text) - len(a.terms[0].Text) })
-}
-
-func (s *search) result() ssot.Found {
-	if s.out.Count > ssot.MaxCount {
-		s.out.Count, s.out.Capped = ssot.MaxCount, true
-	}
-	return s.out
-}
-
-// look goes through a part until all that is asked for is known.
-func (s *search) look(ctx context.Context, p part) error {
-	if p.indexed && len(s.clauses) > 0 {
-		return s.lookUp(ctx, p)
-	}
-	for p.low+1 < p.high && !s.done {
-		within := p
-		if s.f.Newest {
-			within.low = max(p.low, p.high-min(p.high, scanWindow+1))
+	for after+1 < before && len(all) < n {
+		low, high := after, before
+		if f.Newest {
+			low = max(low, high-min(high, scanWindow+1))
+			before = low + 1
 		} else {
-			within.high = min(p.high, p.low+scanWindow+1)
+			high = min(high, low+scanWindow+1)
+			after = high - 1
 		}
-		exact := s.exact && p.indexed
-		n := s.want(exact)
-		seqs, err := s.headers(ctx, within, n)
+		seqs, err := seqsOf(ctx, j.reader, q+" AND seq > ? AND seq < ?", append(more[:len(more):len(more)], int64(low), int64(high)), f.Newest, n-len(all))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := s.take(ctx, seqs, exact); err != nil {
-			return err
-		}
-		switch last := len(seqs) - 1; {
-		case len(seqs) == n && s.f.Newest:
-			p.high = seqs[last]
-		case len(seqs) == n:
-			p.low = seqs[last]
-		case s.f.Newest:
-			p.high = within.low + 1
-		default:
-			p.low = within.high - 1
-		}
+		all = append(all, seqs...)
 	}
-	return nil
+	return all, nil
 }
 
-// moreChunks is by how much more chunks are looked up together when those before were not enough.
-const moreChunks = 4
-
-// lookUp goes through the chunks of the index that have entries of a part.
-func (s *search) lookUp(ctx context.Context, p part) error {
-	chunks, err := s.view.chunks(ctx, p, s.f.Newest)
-	if err != nil {
-		return err
-	}
-	from, to := s.times()
-	chunks = slices.DeleteFunc(chunks, func(c chunk) bool { return c.late < from || c.early >= to })
-	for n := 1; len(chunks) > 0 && !s.done; n *= moreChunks {
-		some := chunks[:min(len(chunks), n)]
-		chunks = chunks[len(some):]
-		left, err := s.view.narrow(ctx, some, s.clauses, s.without)
-		if err != nil {
-			return err
-		}
-		// What turned out to be rare goes first.
-		slices.SortStableFunc(s.clauses, func(a, b clause) int { return cmp.Compare(a.found*b.asked, b.found*a.asked) })
-		var seqs []uint64
-		for i := 0; i < len(left) && !s.done; i++ {
-			found, err := s.within(ctx, p, &left[i])
-			if err != nil {
-				return err
-			}
-			seqs = append(seqs, found...)
-			// Few from each of many chunks are read together.
-			for n := s.want(s.exact); len(seqs) > 0 && !s.done && (len(seqs) >= n || i == len(left)-1); n = s.want(s.exact) {
-				some := seqs[:min(len(seqs), n)]
-				seqs = seqs[len(some):]
-				if err := s.take(ctx, some, s.exact); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
+// Within asks for all entries in one statement.
+func (j journal) Within(ctx context.Context, seqs []uint64, from, to int64) ([]uint64, error) {
+	return seqsOf(ctx, j.reader, "SELECT seq FROM entry WHERE seq IN (SELECT value FROM json_each(?)) AND at >= ? AND at < ?",
+		[]any{list(seqs), from, to}, false, -1)
 }
 
-// within are the entries of a chunk that the index selects in a part and the time of the search, in the order of the answer.
-func (s *search) within(ctx context.Context, p part, c *selected) ([]uint64, error) {
-	seqs := slices.DeleteFunc(c.seqs(), func(seq uint64) bool { return seq <= p.low || seq >= p.high })
-	if s.f.Newest {
-		slices.Reverse(seqs)
-	}
-	return s.inTime(ctx, c.chunk, seqs)
+// Entries reads all of them in one statement.
+func (j journal) Entries(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entry, error) {
+	return j.these(ctx, seqs, newest)
 }
 
-// times are the bounds of the search's time in milliseconds, the second one exclusive.
-func (s *search) times() (from, to int64) {
-	from, to = math.MinInt64, math.MaxInt64
-	if q := s.f.Search; q != nil && !q.Since.IsZero() {
-		from = milliseconds(q.Since)
+// these are the entries with these seqs, ascending or, newest first, descending.
+func (l *Log) these(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entry, error) {
+	q := "SELECT " + entryColumns + ` FROM entry e LEFT JOIN task_key k ON k.key = e.task
+		WHERE e.seq IN (SELECT value FROM json_each(?)) ORDER BY e.seq`
+	if newest {
+		q += " DESC"
 	}
-	if q := s.f.Search; q != nil && !q.Until.IsZero() {
-		to = milliseconds(q.Until)
-	}
-	return from, to
-}
-
-// headers are the entries of a part whose header the filter selects.
-func (s *search) headers(ctx context.Context, p part, n int) ([]uint64, error) {
-	from, to := s.times()
-	q, args := "SELECT seq FROM entry WHERE seq > ? AND seq < ? AND at >= ? AND at < ?", []any{int64(p.low), int64(p.high), from, to}
-	if len(s.f.Kinds) > 0 {
-		q += " AND kind IN (?" + strings.Repeat(", ?", len(s.f.Kinds)-1) + ")"
-		for _, k := range s.f.Kinds {
-			args = append(args, string(k))
-		}
-	}
-	return seqsOf(ctx, s.log.reader, q, args, s.f.Newest, n)
-}
-
-// milliseconds is the first whole millisecond that is not before t: entries have no finer time.
-func milliseconds(t time.Time) int64 {
-	ms := t.UnixMilli()
-	if time.UnixMilli(ms).Before(t) {
-		ms++
-	}
-	return ms
+	return entries(l.reader.ask(ctx, q, list(seqs)))
 }
 
 func seqsOf(ctx context.Context, q querier, text string, args []any, newest bool, n int) ([]uint64, error) {
@@ -297,42 +158,6 @@ func scanSeqs(rows *sql.Rows, err error) (seqs []uint64, _ error) {
 		seqs = append(seqs, uint64(seq))
 	}
 	return seqs, errors.Join(rows.Err(), rows.Close())
-}
-
-// inTime are those entries of a chunk that were written in the time of the search. The journal itself is asked only about those
-// beside which others were written at another time.
-func (s *search) inTime(ctx context.Context, c *chunk, seqs []uint64) ([]uint64, error) {
-	from, to := s.times()
-	if c.early >= from && c.late < to || len(seqs) == 0 {
-		return seqs, nil
-	}
-	moments, err := s.view.moments(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	var some, ask []uint64
-	for _, seq := range seqs {
-		switch m := moments[seq>>momentBits-c.first>>momentBits]; {
-		case m.late < from || m.early >= to:
-		case m.early >= from && m.late < to:
-			some = append(some, seq)
-		default:
-			ask = append(ask, seq)
-		}
-	}
-	if len(ask) > 0 {
-		asked, err := seqsOf(ctx, s.log.reader, "SELECT seq FROM entry WHERE seq IN (SELECT value FROM json_each(?)) AND at >= ? AND at < ?",
-			[]any{list(ask), from, to}, s.f.Newest, -1)
-		if err != nil {
-			return nil, err
-		}
-		some = append(some, asked...)
-		slices.Sort(some)
-		if s.f.Newest {
-			slices.Reverse(some)
-		}
-	}
-	return some, nil
 }
 
 // list is a JSON array for json_each.

@@ -14,7 +14,7 @@ import (
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
-	"arbiter/amp"
+	"arbiter/ssot/search"
 )
 
 const (
@@ -146,48 +146,6 @@ func (x *index) reach(ctx context.Context, q querier) (uint64, error) {
 	return uint64(seq), err
 }
 
-// add puts the entries that come next into the index in one transaction, as a chunk that is joined with the one before as long as
-// that is not much larger: so there are few chunks, and an entry is not written again often.
-func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
-	ctx := context.Background() // one that can end would be watched by the driver at every step
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, tx.Rollback())
-		}
-	}()
-	last := &page[len(page)-1]
-	c, times := chunk{first: page[0].Seq, last: last.Seq}, momentsOf(page)
-	c.moment = bounds(times)
-	all := postingsOf(page)
-	for {
-		before, err := chunksOf(tx.QueryContext(ctx, "SELECT first, last, early, late FROM chunk ORDER BY first DESC LIMIT 1"))
-		if err != nil {
-			return err
-		}
-		if len(before) == 0 || before[0].size() >= 2*c.size() || before[0].size()+c.size() > maxChunk {
-			break
-		}
-		b := before[0]
-		old, oldTimes, err := b.take(ctx, tx)
-		if err != nil {
-			return err
-		}
-		all, times = joined(old, all, b.size()), joinMoments(oldTimes, times, c.first)
-		c = chunk{first: b.first, last: c.last, moment: b.join(c.moment)}
-	}
-	if err := c.put(ctx, tx, all, times); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE reach SET seq = ?, hash = ?", int64(last.Seq), last.Hash[:]); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
 // close ends the goroutine and the connections.
 func (x *index) close() error {
 	if x.stop != nil {
@@ -239,7 +197,7 @@ func (x *index) renew() {
 
 // ruined reports whether an error says that the file is no index, or a broken one.
 func ruined(err error) bool {
-	if errors.Is(err, errRenew) || errors.Is(err, errSheet) {
+	if errors.Is(err, errRenew) || errors.Is(err, search.ErrBroken) {
 		return true
 	}
 	d, ok := errors.AsType[*driver.Error](err)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -90,52 +89,6 @@ func TestSearch_indexed(t *testing.T) {
 	all := facts(t, log, 1200)
 	indexed(t, log)
 	scanned(t, log, all, ssottest.Searches...)
-}
-
-// What the index alone finds is what matches, wherever it says that it is exact; otherwise it loses nothing.
-func TestSearch_indexIsExact(t *testing.T) {
-	t.Parallel()
-	log := openLog(t, t.TempDir())
-	all := facts(t, log, 600)
-	indexed(t, log)
-	exact := 0
-	for _, text := range ssottest.Searches {
-		f := ssottest.Search(t, text)
-		s := &search{log: log, f: &f}
-		s.ask()
-		if len(s.clauses) == 0 || f.Search != nil && (!f.Search.Since.IsZero() || !f.Search.Until.IsZero()) {
-			continue
-		}
-		v := log.index.view(t.Context())
-		var got []uint64
-		chunks, err := v.chunks(t.Context(), part{0, uint64(len(all)) + 1, true}, false)
-		left, e := v.narrow(t.Context(), chunks, s.clauses, s.without)
-		for i := range left {
-			got = append(got, left[i].seqs()...)
-		}
-		err = errors.Join(err, e)
-		if err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		if err := v.close(); err != nil {
-			t.Error(err)
-		}
-		for i := range all {
-			if f.After != 0 || f.Before != 0 {
-				break
-			}
-			match, found := ssot.Match(&f, &all[i]), slices.Contains(got, all[i].Seq)
-			if match && !found || s.exact && found != match {
-				t.Errorf("%q: entry %d matches: %v, in the index: %v, exact: %v", text, i+1, match, found, s.exact)
-			}
-		}
-		if s.exact {
-			exact++
-		}
-	}
-	if exact < 30 {
-		t.Errorf("only %d searches are exact", exact)
-	}
 }
 
 // Searches are complete wherever the follower is, after it was stopped anywhere and after the log was opened again.

@@ -16,6 +16,8 @@ const (
 	mostBuckets = 64
 	// sifted is how many entries of a task are looked at together when not all of them are wanted.
 	sifted = 1024
+	// entriesPage is how many entries are read in one statement.
+	entriesPage = 128
 )
 
 // taskRead is one read of the entries of a task.
@@ -199,7 +201,7 @@ func (r *taskRead) take(ctx context.Context, seqs []uint64) (err error) {
 		if some, err = r.ofKinds(ctx, some); err != nil {
 			return err
 		}
-		for page := range slices.Chunk(some, candidatePage) {
+		for page := range slices.Chunk(some, entriesPage) {
 			found, err := r.log.these(ctx, page, r.f.Newest)
 			if err != nil {
 				return err

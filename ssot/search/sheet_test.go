@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"bytes"
@@ -34,12 +34,12 @@ func drawPostings(r *rapid.T, label string, n int) []posting {
 	return all
 }
 
-func readSheets(r *rapid.T, all []sheet, n int) (out []posting) {
+func readSheets(r *rapid.T, all []Sheet, n int) (out []posting) {
 	for _, s := range all {
 		first := true
-		err := eachTerm(s.data, func(term, list []byte, bitmap bool) bool {
-			if first && !bytes.Equal(term, s.first) {
-				r.Fatalf("a sheet of %q begins with %q", s.first, term)
+		err := eachTerm(s.Data, func(term, list []byte, bitmap bool) bool {
+			if first && !bytes.Equal(term, s.First) {
+				r.Fatalf("a sheet of %q begins with %q", s.First, term)
 			}
 			first = false
 			set := newBitset(n)
@@ -87,8 +87,8 @@ func TestSheets_property(t *testing.T) {
 		}
 		if len(written) > 0 {
 			s := written[rapid.IntRange(0, len(written)-1).Draw(r, "sheet")]
-			s.data[rapid.IntRange(0, len(s.data)-1).Draw(r, "byte")] ^= 1 << rapid.IntRange(0, 7).Draw(r, "bit")
-			if eachTerm(s.data, func([]byte, []byte, bool) bool { return true }) == nil {
+			s.Data[rapid.IntRange(0, len(s.Data)-1).Draw(r, "byte")] ^= 1 << rapid.IntRange(0, 7).Draw(r, "bit")
+			if eachTerm(s.Data, func([]byte, []byte, bool) bool { return true }) == nil {
 				r.Fatal("a changed bit was not found")
 			}
 		}
@@ -97,7 +97,7 @@ func TestSheets_property(t *testing.T) {
 
 // FuzzSheet: no bytes make a reader panic, whatever their sum says.
 func FuzzSheet(f *testing.F) {
-	f.Add(sheets([]posting{{[]byte("a"), []uint16{1}}, {[]byte("ab"), []uint16{0, 1, 2, 3}}}, 4)[0].data[4:], 4)
+	f.Add(sheets([]posting{{[]byte("a"), []uint16{1}}, {[]byte("ab"), []uint16{0, 1, 2, 3}}}, 4)[0].Data[4:], 4)
 	f.Fuzz(func(_ *testing.T, data []byte, n int) {
 		n = 1 + int(uint(n)%maxChunk)
 		_ = eachTerm(sealed(data), func(_, list []byte, bitmap bool) bool {

@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"encoding/binary"
@@ -41,37 +41,38 @@ func joinMoments(before, behind []moment, first uint64) []moment {
 }
 
 // writeMoments writes how long after the earliest time of the chunk each of them begins, and how long it is, behind the sum of that.
-func (c *chunk) writeMoments(all []moment) []byte {
+func (c *Chunk) writeMoments(all []moment) []byte {
 	data := make([]byte, 4, 4+6*len(all))
 	for _, m := range all {
-		data = binary.AppendUvarint(data, uint64(m.early-c.early))
+		data = binary.AppendUvarint(data, uint64(m.early-c.Early))
 		data = binary.AppendUvarint(data, uint64(m.late-m.early))
 	}
 	binary.BigEndian.PutUint32(data, crc32.ChecksumIEEE(data[4:]))
 	return data
 }
 
-func (c *chunk) readMoments(data []byte) ([]moment, error) {
+// readMoments reads what writeMoments wrote.
+func (c *Chunk) readMoments(data []byte) ([]moment, error) {
 	if len(data) < 4 || crc32.ChecksumIEEE(data[4:]) != binary.BigEndian.Uint32(data) {
-		return nil, errSheet
+		return nil, ErrBroken
 	}
 	data = data[4:]
-	all := make([]moment, int(c.last>>momentBits-c.first>>momentBits)+1)
+	all := make([]moment, int(c.Last>>momentBits-c.First>>momentBits)+1)
 	for i := range all {
 		early, n := binary.Uvarint(data)
 		if n <= 0 {
-			return nil, errSheet
+			return nil, ErrBroken
 		}
 		length, k := binary.Uvarint(data[n:])
 		if k <= 0 {
-			return nil, errSheet
+			return nil, ErrBroken
 		}
 		data = data[n+k:]
-		all[i].early = c.early + int64(early)
+		all[i].early = c.Early + int64(early)
 		all[i].late = all[i].early + int64(length)
 	}
 	if len(data) > 0 {
-		return nil, errSheet
+		return nil, ErrBroken
 	}
 	return all, nil
 }

@@ -1,7 +1,6 @@
-package sqlite
+package search
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"arbiter/amp"
-	"arbiter/ssot/ssottest"
 )
 
 // Moments of runs that were joined and stored are those of all the entries, whatever their clocks said.
@@ -27,7 +25,7 @@ func TestMoments_property(t *testing.T) {
 			entries[i] = amp.Entry{Seq: first + uint64(i), Record: amp.Record{At: time.UnixMilli(at)}}
 		}
 		var all []moment
-		var c chunk
+		var c Chunk
 		for left := entries; len(left) > 0; {
 			n := rapid.IntRange(1, len(left)).Draw(r, "run")
 			if run := momentsOf(left[:n]); all == nil {
@@ -37,7 +35,8 @@ func TestMoments_property(t *testing.T) {
 			}
 			left = left[n:]
 		}
-		c.first, c.last, c.moment = first, entries[len(entries)-1].Seq, bounds(all)
+		span := bounds(all)
+		c = Chunk{First: first, Last: entries[len(entries)-1].Seq, Early: span.early, Late: span.late}
 		data := c.writeMoments(all)
 		got, err := c.readMoments(data)
 		if err != nil || !slices.Equal(got, all) {
@@ -65,51 +64,11 @@ func TestMoments_property(t *testing.T) {
 
 // FuzzMoments: no bytes make a reader panic, whatever their sum says.
 func FuzzMoments(f *testing.F) {
-	c := chunk{first: 1, last: 300}
+	c := Chunk{First: 1, Last: 300}
 	f.Add(c.writeMoments([]moment{{0, 5}, {3, 9}})[4:], uint64(1), uint64(299))
 	f.Fuzz(func(_ *testing.T, data []byte, first, more uint64) {
-		c := chunk{first: first % (1 << 40)}
-		c.last = c.first + more%maxChunk
+		c := Chunk{First: first % (1 << 40)}
+		c.Last = c.First + more%maxChunk
 		_, _ = c.readMoments(sealed(data))
-	})
-}
-
-// Searches within a time find what was written in it, also after clocks stepped back, and wherever the index is.
-func TestSearch_clocksStepBack(t *testing.T) {
-	t.Parallel()
-	log := openLog(t, t.TempDir())
-	r := rand.New(rand.NewPCG(5, 6))
-	at := ssottest.Start
-	var records []amp.Record
-	for i := range 1500 {
-		if at = at.Add(time.Duration(r.IntN(3000)) * time.Millisecond); r.IntN(200) == 0 {
-			at = at.Add(-time.Duration(r.IntN(900)) * time.Second)
-		}
-		n := ssottest.Note(fmt.Sprint("n", i), ssottest.Task(1+i%3), []string{"hello there", "there hello", "work"}[r.IntN(3)])
-		n.At = at
-		records = append(records, n)
-	}
-	for page := range slices.Chunk(records, 300) {
-		if _, err := log.Append(t.Context(), page); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := ssottest.All(t.Context(), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	indexed(t, log)
-	rapid.Check(t, func(r *rapid.T) {
-		moment := func(label string) string {
-			return ssottest.Start.Add(time.Duration(rapid.IntRange(-100, 2500).Draw(r, label)) * time.Second).Format(time.RFC3339)
-		}
-		text := rapid.SampledFrom([]string{"", "hello ", `"hello there" `, "-work ", "kind:plan ", "nowhere "}).Draw(r, "what")
-		if rapid.Bool().Draw(r, "since") {
-			text += "since:" + moment("from") + " "
-		}
-		if rapid.Bool().Draw(r, "until") || text == "" {
-			text += "until:" + moment("to")
-		}
-		scanned(t, log, all, text)
 	})
 }

@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"math/bits"
 	"slices"
 
 	"arbiter/amp"
@@ -24,8 +23,8 @@ const (
 	sheetSize = 1900
 )
 
-// errSheet says that a sheet of the index is broken.
-var errSheet = errors.New("a sheet of the index of searches is broken")
+// ErrBroken says that what the store holds cannot have been written here.
+var ErrBroken = errors.New("the index of searches is broken")
 
 // posting is a term with the places of its entries in the chunk, ascending.
 type posting struct {
@@ -33,8 +32,12 @@ type posting struct {
 	at   []uint16
 }
 
-// sheet is one row of a chunk: first is its first term.
-type sheet struct{ first, data []byte }
+// Sheet is one row of a chunk, of less than [sheetSize] bytes unless one term needs more. Neither part is empty.
+type Sheet struct {
+	// First is its first term. Sheets are found by it, compared byte by byte.
+	First []byte
+	Data  []byte
+}
 
 // postingsOf are the terms of a run of entries.
 func postingsOf(page []amp.Entry) []posting {
@@ -82,11 +85,11 @@ func joined(a, b []posting, n int) []posting {
 }
 
 // sheets writes the terms of a chunk of n entries.
-func sheets(all []posting, n int) (out []sheet) {
+func sheets(all []posting, n int) (out []Sheet) {
 	var data, list, last []byte
 	end := func() {
 		if len(data) > 0 {
-			out[len(out)-1].data, data = sealed(data), nil
+			out[len(out)-1].Data, data = sealed(data), nil
 		}
 	}
 	for _, p := range all {
@@ -107,7 +110,7 @@ func sheets(all []posting, n int) (out []sheet) {
 		if len(data) == 0 || len(data)+len(p.term)+len(list)+8 > sheetSize {
 			end()
 			data, last = nil, nil
-			out = append(out, sheet{first: p.term})
+			out = append(out, Sheet{First: p.term})
 		}
 		shared := 0
 		for shared < min(len(last), len(p.term)) && last[shared] == p.term[shared] {
@@ -132,7 +135,7 @@ func sealed(data []byte) []byte {
 // eachTerm calls f with the terms of a sheet in order, until f returns false. term is valid during the call.
 func eachTerm(data []byte, f func(term, list []byte, bitmap bool) bool) error {
 	if len(data) < 4 || crc32.ChecksumIEEE(data[4:]) != binary.BigEndian.Uint32(data) {
-		return errSheet
+		return ErrBroken
 	}
 	data = data[4:]
 	ok := true
@@ -168,74 +171,20 @@ func eachTerm(data []byte, f func(term, list []byte, bitmap bool) bool) error {
 		}
 	}
 	if !ok {
-		return errSheet
+		return ErrBroken
 	}
 	return nil
 }
 
-// bitset are entries of a chunk.
-type bitset []uint64
-
-func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
-
-// add sets the bits of a list in a chunk of n entries.
-func (s bitset) add(list []byte, bitmap bool, n int) error {
-	if bitmap {
-		if len(list) != (n+7)/8 {
-			return errSheet
+// readSheet appends the terms of a sheet. set is of the size of the chunk and is overwritten.
+func readSheet(all []posting, data []byte, set bitset, n int) ([]posting, error) {
+	var bad error
+	err := eachTerm(data, func(term, list []byte, bitmap bool) bool {
+		clear(set)
+		if bad = set.add(list, bitmap, n); bad == nil {
+			all = append(all, posting{bytes.Clone(term), set.places()})
 		}
-		words := len(list) / 8
-		for i := range words {
-			s[i] |= binary.LittleEndian.Uint64(list[8*i:])
-		}
-		for i, b := range list[8*words:] {
-			s[words] |= uint64(b) << (8 * i)
-		}
-		return nil
-	}
-	at := uint64(0)
-	for len(list) > 0 {
-		d, size := uint64(list[0]), 1 // most distances have one byte
-		if d >= 1<<7 {
-			d, size = binary.Uvarint(list)
-		}
-		if at += d; size <= 0 || at >= uint64(n) {
-			return errSheet
-		}
-		s[at/64] |= 1 << (at % 64)
-		list = list[size:]
-	}
-	return nil
-}
-
-func (s bitset) and(o bitset) {
-	for i := range s {
-		s[i] &= o[i]
-	}
-}
-
-func (s bitset) andNot(o bitset) {
-	for i := range s {
-		s[i] &^= o[i]
-	}
-}
-
-func (s bitset) empty() bool { return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 }) }
-
-func (s bitset) count() (n int) {
-	for _, w := range s {
-		n += bits.OnesCount64(w)
-	}
-	return n
-}
-
-// places are the set bits, ascending.
-func (s bitset) places() []uint16 {
-	all := make([]uint16, 0, s.count())
-	for i, w := range s {
-		for ; w != 0; w &= w - 1 {
-			all = append(all, uint16(i*64+bits.TrailingZeros64(w)))
-		}
-	}
-	return all
+		return bad == nil
+	})
+	return all, cmp.Or(err, bad)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package search
 
 import (
 	"context"
@@ -10,26 +10,30 @@ import (
 const (
 	// lookMore is how many candidates are looked at for the sake of the count alone.
 	lookMore = 25
-	// candidatePage is how many candidates are looked at together.
+	// candidatePage is how many candidates are looked at together at first, candidateMost when few of those before them matched.
 	candidatePage = 128
+	candidateMost = 1 << 10
 )
 
 // want is how many candidates to take at once.
-func (s *search) want(exact bool) int {
+func (s *Search) want(exact bool) int {
 	switch {
-	case exact && s.count:
+	case exact && s.Count:
 		return ssot.MaxCount + 1 - s.out.Count
 	case exact:
 		return s.limit - len(s.out.Entries)
 	}
 	if left := s.limit - len(s.out.Entries); left > 0 {
-		return min(candidatePage, max(16, 2*left))
+		return max(s.more, min(candidatePage, max(16, 2*left)))
 	}
 	return max(16, lookMore-s.looked)
 }
 
 // take takes candidates; exact says that all of them match.
-func (s *search) take(ctx context.Context, seqs []uint64, exact bool) error {
+func (s *Search) take(ctx context.Context, seqs []uint64, exact bool) error {
+	if len(seqs) == 0 {
+		return nil
+	}
 	if exact {
 		return s.takeExact(ctx, seqs)
 	}
@@ -37,21 +41,20 @@ func (s *search) take(ctx context.Context, seqs []uint64, exact bool) error {
 }
 
 // takeExact takes candidates that match for certain.
-func (s *search) takeExact(ctx context.Context, seqs []uint64) error {
+func (s *Search) takeExact(ctx context.Context, seqs []uint64) error {
 	read := seqs[:min(len(seqs), s.limit-len(s.out.Entries))]
-	entries, err := s.log.these(ctx, read, s.f.Newest)
+	entries, err := s.entries(ctx, read)
 	if err != nil {
 		return err
 	}
 	for i := range entries {
-		if ssot.Match(s.f, &entries[i]) {
+		if ssot.Match(s.Filter, &entries[i]) {
 			s.out.Entries = append(s.out.Entries, entries[i])
 			s.out.Count++
 		}
 	}
 	if rest := seqs[len(read):]; len(s.out.Entries) < s.limit && len(rest) > 0 {
-		s.exact = false // the index has what does not match
-		s.log.index.renew()
+		s.exact, s.wrong = false, true
 		return s.takeEach(ctx, rest)
 	}
 	s.out.Count += len(seqs) - len(read)
@@ -61,8 +64,9 @@ func (s *search) takeExact(ctx context.Context, seqs []uint64) error {
 }
 
 // takeEach takes those candidates that match.
-func (s *search) takeEach(ctx context.Context, seqs []uint64) error {
-	entries, err := s.log.these(ctx, seqs, s.f.Newest)
+func (s *Search) takeEach(ctx context.Context, seqs []uint64) error {
+	before := s.out.Count
+	entries, err := s.entries(ctx, seqs)
 	if err != nil {
 		return err
 	}
@@ -74,7 +78,7 @@ func (s *search) takeEach(ctx context.Context, seqs []uint64) error {
 		if len(s.out.Entries) == s.limit {
 			s.looked++
 		}
-		if !ssot.Match(s.f, &entries[i]) {
+		if !ssot.Match(s.Filter, &entries[i]) {
 			continue
 		}
 		s.out.Count++
@@ -88,22 +92,19 @@ func (s *search) takeEach(ctx context.Context, seqs []uint64) error {
 	if len(s.out.Entries) == s.limit && s.out.More && s.looked >= lookMore {
 		s.out.Capped, s.done = true, true
 	}
+	if s.more = 0; (s.out.Count-before)*8 < len(seqs) {
+		s.more = min(2*len(seqs), candidateMost)
+	}
 	return nil
 }
 
-func (s *search) settle() {
-	s.done = s.out.Count > ssot.MaxCount || !s.count && len(s.out.Entries) == s.limit
-}
-
-// these are the entries with these seqs, in the order of the answer.
-func (l *Log) these(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entry, error) {
+func (s *Search) entries(ctx context.Context, seqs []uint64) ([]amp.Entry, error) {
 	if len(seqs) == 0 {
 		return nil, nil
 	}
-	q := "SELECT " + entryColumns + ` FROM entry e LEFT JOIN task_key k ON k.key = e.task
-		WHERE e.seq IN (SELECT value FROM json_each(?)) ORDER BY e.seq`
-	if newest {
-		q += " DESC"
-	}
-	return entries(l.reader.ask(ctx, q, list(seqs)))
+	return s.Journal.Entries(ctx, seqs, s.Filter.Newest)
+}
+
+func (s *Search) settle() {
+	s.done = s.out.Count > ssot.MaxCount || !s.Count && len(s.out.Entries) == s.limit
 }

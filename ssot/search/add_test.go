@@ -1,0 +1,63 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"arbiter/amp"
+	"arbiter/ssot/ssottest"
+)
+
+// notes are n entries with two words each, one of them common.
+func notes(from, n int) []amp.Entry {
+	page := make([]amp.Entry, n)
+	for i := range page {
+		r := ssottest.Note(fmt.Sprint("n", from+i), ssottest.Task(1), fmt.Sprintf("hay h%d", (from+i)%700))
+		r.At = ssottest.Start.Add(time.Duration(from+i) * time.Second)
+		page[i] = amp.Entry{Record: r}
+	}
+	return page
+}
+
+// However entries come, the newest chunks are small, all others large, every entry is in one, and few are written often.
+func TestAdd_newestPart(t *testing.T) {
+	t.Parallel()
+	for name, pages := range map[string][]int{
+		"one by one": slices.Repeat([]int{1}, 2*newestChunk),
+		"full pages": slices.Repeat([]int{MaxPage}, 2*newestPart/MaxPage),
+		"batches":    slices.Repeat([]int{4000}, 26),
+		"uneven":     slices.Repeat([]int{MaxPage, 100, 1, 3000, 7}, 14),
+		"odd":        slices.Repeat([]int{2049}, 45),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &held{chunks: map[uint64]heldChunk{}}
+			for _, n := range pages {
+				h.add(t, notes(len(h.entries), n)...)
+				all, _ := h.Newest(t.Context(), 0)
+				small, next := 0, uint64(len(h.entries))
+				for i, c := range all {
+					if c.Last != next {
+						t.Fatalf("after entry %d comes a chunk from %d to %d", next, c.First, c.Last)
+					}
+					next = c.First - 1
+					if c.size() <= newestChunk {
+						if small += c.size(); i >= newestMost {
+							t.Fatalf("%d chunks of the newest part", i+1)
+						}
+					} else if c.size() < maxChunk-newestChunk || small < newestPart-maxChunk {
+						t.Fatalf("a chunk of %d entries behind %d others", c.size(), small)
+					}
+				}
+				if next != 0 || small >= newestPart {
+					t.Fatalf("entries up to %d are in no chunk, %d are in the newest part", next, small)
+				}
+			}
+			if often := float64(h.puts) / float64(len(h.entries)); often > 14 {
+				t.Errorf("an entry is written %.1f times", often)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package search
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"arbiter/amp"
+	"arbiter/ssot"
+	"arbiter/ssot/ssottest"
+)
+
+// facts are all that a search may be asked for, some of them many times.
+func facts(n int) (all []amp.Entry) {
+	r := rand.New(rand.NewPCG(3, 4))
+	records := ssottest.Hard()
+	for i := range n {
+		records = append(records, ssottest.Any(r, fmt.Sprint("any", i), ssottest.Start.Add(time.Duration(i)*50*time.Millisecond)))
+	}
+	for i, record := range records {
+		all = append(all, amp.Entry{Seq: uint64(i + 1), Record: record})
+	}
+	return all
+}
+
+// What is common costs a search no more sheets when the journal is long.
+func TestSearch_commonReadsTheNewest(t *testing.T) {
+	t.Parallel()
+	h := &held{chunks: map[uint64]heldChunk{}}
+	for range 14 {
+		h.add(t, notes(len(h.entries), MaxPage-1)...)
+	}
+	for _, text := range []string{"hay", "h", "h6"} {
+		f := ssottest.Search(t, text)
+		f.Limit, h.read = 50, 0
+		s := Search{Journal: h, Filter: &f, Last: uint64(len(h.entries)), Store: h, Reach: uint64(len(h.entries))}
+		if found, err := s.Find(t.Context()); err != nil || len(found.Entries) != 50 {
+			t.Errorf("%q: %d found, %v", text, len(found.Entries), err)
+		}
+		if most := 2 * len(h.chunks[uint64(13*(MaxPage-1)+1)].sheets); h.read > most {
+			t.Errorf("%q read %d sheets, at most %d wanted", text, h.read, most)
+		}
+	}
+}
+
+// What the index finds is what Match says, whatever of the journal it holds and however it got it.
+func TestSearch_property(t *testing.T) {
+	t.Parallel()
+	all := facts(600)
+	rapid.Check(t, func(r *rapid.T) {
+		h := &held{chunks: map[uint64]heldChunk{}}
+		for len(h.entries) < len(all) && rapid.IntRange(0, 9).Draw(r, "more") > 0 {
+			n := rapid.IntRange(1, 200).Draw(r, "page")
+			h.add(t, slices.Clone(all[len(h.entries):min(len(all), len(h.entries)+n)])...)
+		}
+		reach := uint64(len(h.entries))
+		h.entries = all
+		f := ssottest.Search(t, rapid.SampledFrom(ssottest.Searches).Draw(r, "search"))
+		f.Newest, f.Limit = rapid.Bool().Draw(r, "newest"), rapid.IntRange(1, 60).Draw(r, "limit")
+		var want []uint64
+		for i := range all {
+			if ssot.Match(&f, &all[i]) {
+				want = append(want, all[i].Seq)
+			}
+		}
+		if f.Newest {
+			slices.Reverse(want)
+		}
+		s := Search{Journal: h, Filter: &f, Last: uint64(len(all)), Store: h, Reach: reach, Count: rapid.Bool().Draw(r, "count")}
+		found, err := s.Find(t.Context())
+		var got []uint64
+		for i := range found.Entries {
+			got = append(got, found.Entries[i].Seq)
+		}
+		if err != nil || s.Wrong() || !slices.Equal(got, want[:min(len(want), f.Limit)]) ||
+			s.Count && (found.More != (len(want) > len(got)) || !found.Capped && found.Count != len(want)) {
+			r.Fatalf("%v of %d found, count %d, capped %v, more %v, %v; want %v", got, len(all), found.Count, found.Capped, found.More, err, want)
+		}
+	})
+}
+
+// What the index alone selects is what matches, wherever it says that it is exact; otherwise it loses nothing.
+func TestSearch_indexIsExact(t *testing.T) {
+	t.Parallel()
+	all := facts(600)
+	h := &held{chunks: map[uint64]heldChunk{}}
+	for page := range slices.Chunk(slices.Clone(all), 250) {
+		h.add(t, page...)
+	}
+	exact := 0
+	for _, text := range ssottest.Searches {
+		f := ssottest.Search(t, text)
+		s := &Search{Journal: h, Filter: &f, Store: h}
+		s.ask()
+		if len(s.clauses) == 0 || f.After != 0 || f.Before != 0 || f.Search != nil && (!f.Search.Since.IsZero() || !f.Search.Until.IsZero()) {
+			continue
+		}
+		chunks, _ := h.Newest(t.Context(), 0)
+		left, err := s.narrow(t.Context(), chunks)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		var got []uint64
+		for i := range left {
+			got = append(got, left[i].seqs()...)
+		}
+		for i := range all {
+			match, found := ssot.Match(&f, &all[i]), slices.Contains(got, all[i].Seq)
+			if match && !found || s.exact && found != match {
+				t.Errorf("%q: entry %d matches: %v, in the index: %v, exact: %v", text, i+1, match, found, s.exact)
+			}
+		}
+		if s.exact {
+			exact++
+		}
+	}
+	if exact < 30 {
+		t.Errorf("only %d searches are exact", exact)
+	}
+}

@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+
+	"arbiter/amp"
+	"arbiter/ssot/search"
+)
+
+// searchWriter changes the file in a transaction.
+type searchWriter struct{ *sql.Tx }
+
+var _ search.Writer = searchWriter{}
+
+// add puts the entries that come next into the index in one transaction.
+func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
+	ctx := context.Background() // one that can end would be watched by the driver at every step
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	if err := search.Add(ctx, searchWriter{tx}, page); err != nil {
+		return err
+	}
+	last := &page[len(page)-1]
+	if _, err := tx.ExecContext(ctx, "UPDATE reach SET seq = ?, hash = ?", int64(last.Seq), last.Hash[:]); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Newest are the last chunks of the file.
+func (w searchWriter) Newest(ctx context.Context, limit int) ([]search.Chunk, error) {
+	return chunks(ctx, w.Tx, 0, math.MaxInt64, true, limit)
+}
+
+// Take removes the rows of a chunk.
+func (w searchWriter) Take(ctx context.Context, first uint64) (times []byte, sheets [][]byte, err error) {
+	if err := w.QueryRowContext(ctx, "DELETE FROM chunk WHERE first = ? RETURNING times", int64(first)).Scan(&times); err != nil {
+		return nil, nil, err
+	}
+	rows, err := w.QueryContext(ctx, "SELECT data FROM sheet WHERE chunk = ? ORDER BY first", int64(first))
+	if err != nil {
+		return nil, nil, err
+	}
+	for rows.Next() {
+		var data []byte
+		if err := rows.Scan(&data); err != nil {
+			return nil, nil, errors.Join(err, rows.Close())
+		}
+		sheets = append(sheets, data)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, nil, err
+	}
+	_, err = w.ExecContext(ctx, "DELETE FROM sheet WHERE chunk = ?", int64(first))
+	return times, sheets, err
+}
+
+// Put writes the rows of a chunk.
+func (w searchWriter) Put(ctx context.Context, c *search.Chunk, times []byte, sheets []search.Sheet) (err error) {
+	if _, err := w.ExecContext(ctx, "INSERT INTO chunk (first, last, early, late, times) VALUES (?, ?, ?, ?, ?)", int64(c.First),
+		int64(c.Last), c.Early, c.Late, times); err != nil {
+		return err
+	}
+	insert, err := w.PrepareContext(ctx, "INSERT INTO sheet (chunk, first, data) VALUES (?, ?, ?)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, insert.Close()) }()
+	for _, s := range sheets {
+		if _, err := insert.ExecContext(ctx, int64(c.First), s.First, s.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunks are those that have entries between two, both apart.
+func chunks(ctx context.Context, q querier, after, before uint64, newest bool, limit int) (all []search.Chunk, err error) {
+	text := "SELECT first, last, early, late FROM chunk WHERE last > ? AND first < ? ORDER BY first"
+	if newest {
+		text += " DESC"
+	}
+	rows, err := q.QueryContext(ctx, text+" LIMIT ?", int64(after), int64(before), cmp.Or(limit, -1))
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var c search.Chunk
+		var first, last int64
+		if err := rows.Scan(&first, &last, &c.Early, &c.Late); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		c.First, c.Last = uint64(first), uint64(last)
+		all = append(all, c)
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
+}
