@@ -1,6 +1,8 @@
 package amp
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -8,7 +10,7 @@ import (
 
 // Terms calls f with what an index of the journal keeps of an entry, in any order, some of it more than once: every word in its text,
 // in one case, the values of its fields as name and value behind "=", and which words stand side by side. A term is valid during
-// the call. Which terms a search asks for, [Search.Clauses] says. Raise searchVersion in ssot/sqlite when they change.
+// the call. Which terms a search asks for, [Search.Clauses] says. No term is longer than [MaxTerm]. Raise search.Version when they change.
 func Terms(e *Entry, f func(term []byte)) {
 	t := termer{each: f}
 	for _, s := range textOf(e) {
@@ -69,8 +71,8 @@ func (t *termer) word(term []byte, inside, apart bool) {
 // anyEntry is a term of every entry.
 const anyEntry = "="
 
-// maxTerm is how many characters of a word are a term; what is longer is cut.
-const maxTerm = 32
+// maxWord is how many characters of a word are a term; what is longer is cut.
+const maxWord = 32
 
 // words adds the term of every place in s where a word begins, and the pairs of words.
 func (t *termer) words(s string) {
@@ -143,7 +145,7 @@ var classes = func() (all [utf8.RuneSelf]uint8) {
 func plainWord(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
-		case c >= utf8.RuneSelf || i > maxTerm:
+		case c >= utf8.RuneSelf || i > maxWord:
 			return 0
 		case classes[c] == noWord:
 			return i
@@ -151,7 +153,7 @@ func plainWord(s string) int {
 			return 0
 		}
 	}
-	if len(s) > maxTerm {
+	if len(s) > maxWord {
 		return 0
 	}
 	return len(s)
@@ -160,7 +162,7 @@ func plainWord(s string) int {
 // appendTerm appends the term of the word that s begins with, and returns how many bytes of s the word has, as far as it counts.
 func appendTerm(dst []byte, s string) ([]byte, int) {
 	n := 0
-	for ; n < len(s) && n < maxTerm; n++ { // ASCII, of which one character is one byte
+	for ; n < len(s) && n < maxWord; n++ { // ASCII, of which one character is one byte
 		c := s[n]
 		if c >= utf8.RuneSelf || classes[c] == noWord {
 			break
@@ -176,7 +178,7 @@ func appendTerm(dst []byte, s string) ([]byte, int) {
 		switch {
 		case i == 0 && !joins(r):
 			return utf8.AppendRune(dst, foldCase(r)), utf8.RuneLen(r)
-		case !joins(r) || n == maxTerm:
+		case !joins(r) || n == maxWord:
 			return dst, i
 		}
 		dst = utf8.AppendRune(dst, foldCase(r))
@@ -194,8 +196,16 @@ func fieldTerms[T ~string](t *termer, name string, values []T) {
 // fieldTerm is the term of a field's value: two values have the same one when they are equal in any case.
 func fieldTerm(name, value string) string { return nameTerm(name, strings.Map(foldCase, value)) }
 
-// nameTerm is the term of a value that no other one has.
-func nameTerm(name, value string) string { return "=" + name + "=" + value }
+// MaxTerm is how many bytes a term has at most.
+const MaxTerm = 256
+
+// nameTerm is the term of a value that no other one has. In the place of a long value stands its sum.
+func nameTerm(name, value string) string {
+	if len(value) > MaxTerm-len(name)-2 {
+		value = fmt.Sprintf("sha256=%x", sha256.Sum256([]byte(value)))
+	}
+	return "=" + name + "=" + value
+}
 
 // Term is one thing that an index is asked for.
 type Term struct {
@@ -274,13 +284,13 @@ func (n needle) terms() (terms []Term, exact bool) {
 		end := i + length
 		count := utf8.RuneCount(word)
 		last := end == len(n.text)
-		prefix := joins(r) && last && !n.whole && count < maxTerm
+		prefix := joins(r) && last && !n.whole && count < maxWord
 		terms = append(terms, Term{Text: string(word), Prefix: prefix})
 		if !prefix {
 			pairs.add(hashTerm(word), false, space || isUnspaced(r))
 		}
 		space = false
-		exact = i == 0 && last && count < maxTerm
+		exact = i == 0 && last && count < maxWord
 		prev, _ = utf8.DecodeLastRuneInString(n.text[:end])
 		i = end
 	}

@@ -126,8 +126,8 @@ func BenchmarkTerms(b *testing.B) {
 	}
 }
 
-// What an index holds is stored; when the terms of entries change, an index has to be made anew. Then raise searchVersion in
-// ssot/sqlite/search_index.go, and take the sum that is printed here.
+// What an index holds is stored; when the terms of entries change, an index has to be made anew. Then raise Version in
+// ssot/search, and take the sum that is printed here.
 func TestTerms_version(t *testing.T) {
 	t.Parallel()
 	refusal := searchEntry(KindRefusal, Executor, "codex", Refusal{
@@ -145,5 +145,30 @@ func TestTerms_version(t *testing.T) {
 	}
 	if got, want := fmt.Sprintf("%x", h.Sum(nil)[:8]), "f91f7c9832d48630"; got != want {
 		t.Errorf("the terms of entries are other ones, sum %s, want %s", got, want)
+	}
+}
+
+// No value makes a long term, and two long values have two terms.
+func TestTerms_long(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, agent := range []string{strings.Repeat("a", 300), strings.Repeat("a", 300) + "b", strings.Repeat("\u00e9", 250)} {
+		e := searchEntry(KindTurn, Executor, "arbiter", Turn{Event: TurnEnded, Agent: agent, Text: strings.Repeat("\U0001F600x", 500)})
+		for _, term := range termsOf(e) {
+			if len(term) > MaxTerm {
+				t.Errorf("a term of %d bytes: %.40q", len(term), term)
+			}
+			if strings.HasPrefix(term, "=agent=sha256=") {
+				seen[term] = true
+			}
+		}
+		s := &Search{Agents: []string{agent}}
+		clauses, _, _ := s.Clauses()
+		if len(clauses) != 1 || !slices.Contains(termsOf(e), clauses[0][0].Text) {
+			t.Errorf("agent %.20q is not found by %v", agent, clauses)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d terms of three long values", len(seen))
 	}
 }

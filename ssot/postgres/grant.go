@@ -18,7 +18,7 @@ var (
 	}
 	writerRights = []string{
 		"GRANT INSERT ON entry, task_key TO %[2]s",
-		"GRANT INSERT, UPDATE, DELETE ON task, lease, search_entry TO %[2]s",
+		"GRANT INSERT, UPDATE, DELETE ON task, lease, search_chunk, search_sheet TO %[2]s",
 		"GRANT UPDATE ON head, usage, lease_epoch, search_reach TO %[2]s",
 	}
 )

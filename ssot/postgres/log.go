@@ -34,7 +34,6 @@ type Log struct {
 	indexed  atomic.Uint64
 	indexer  sync.WaitGroup
 	unfollow context.CancelFunc
-	near     uint64 // searchNear, less for tests of few entries
 }
 
 // Open opens a journal for writing, and makes schema and tables when there are none and the role may. It checks the chain of the last
@@ -101,7 +100,7 @@ func newLog(ctx context.Context, opts Options) (_ *Log, have, know int64, err er
 		return nil, 0, 0, errors.New("the variables of the environment for PostgreSQL cannot be read")
 	}
 	cfg.ConnConfig, cfg.MaxConns = p.cfg, readers
-	l := &Log{place: p, watcher: newWatcher(p), near: searchNear}
+	l := &Log{place: p, watcher: newWatcher(p)}
 	if l.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, 0, 0, p.fault(err)
 	}

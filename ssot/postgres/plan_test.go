@@ -10,6 +10,20 @@ import (
 	"arbiter/ssot/ssottest"
 )
 
+// plan is how the database would carry out a statement.
+func plan(t *testing.T, c *pgx.Conn, text string) string {
+	t.Helper()
+	rows, err := c.Query(t.Context(), "EXPLAIN "+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // The leases of a batch are found by index, however many others there are, also with a plan that was made when there were none: a look at all
 // of them took as long as the rest of an append.
 func TestWantLeases_plan(t *testing.T) {
@@ -24,13 +38,9 @@ func TestWantLeases_plan(t *testing.T) {
 		if fill != "" {
 			run(t, c, fill)
 		}
-		rows, err := c.Query(t.Context(), `EXPLAIN EXECUTE want (ARRAY['T-7'::bytea, 'T-9'::bytea], ARRAY[7, 9], 2)`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if text := strings.Join(plan, "\n"); err != nil || !strings.Contains(text, "lease_pkey") || strings.Contains(text, "Seq Scan") {
-			t.Errorf("%v: the plan is\n%s", err, text)
+		text := plan(t, c, `EXECUTE want (ARRAY['T-7'::bytea, 'T-9'::bytea], ARRAY[7, 9], 2)`)
+		if !strings.Contains(text, "lease_pkey") || strings.Contains(text, "Seq Scan") {
+			t.Errorf("the plan is\n%s", text)
 		}
 	}
 	run(t, c, `EXECUTE want (ARRAY['T-7'::bytea, 'T-9'::bytea], ARRAY[7, 9], 2)`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -11,37 +12,33 @@ import (
 
 	"arbiter/amp"
 	"arbiter/ssot"
-)
-
-const (
-	// scanWindow is how many entries one statement brings to be looked through here.
-	scanWindow = 1000
-	// countWindow is how many entries are looked through at most to count what is not shown.
-	countWindow = 50_000
+	"arbiter/ssot/search"
 )
 
 // Read returns the entries that the filter selects. Positions, tasks and ids are found by index, kinds, roles and times by the
-// database entry by entry; texts are looked for here, and so is what the index
-// of searches leaves as candidates.
+// database entry by entry; words and texts are found by the index of searches as far as it reaches, and looked for here.
 func (l *Log) Read(ctx context.Context, f amp.Filter) (out []amp.Entry, err error) {
-	s := scan{limit: ssot.Limit(&f)}
 	err = l.reading(ctx, func(ctx context.Context) error {
-		s.found, s.count = nil, 0
-		return l.scan(ctx, &f, &s)
+		if f.Text == "" && f.Search.Empty() {
+			out, err = l.selected(ctx, &f, ssot.Limit(&f))
+			return err
+		}
+		found, err := l.find(ctx, &f, false)
+		out = found.Entries
+		return err
 	})
-	return s.found, err
+	return out, err
 }
 
-// Find reads as Read does and counts. Behind the page it looks through 50,000 entries at most.
-func (l *Log) Find(ctx context.Context, f amp.Filter) (ssot.Found, error) {
-	s := scan{limit: ssot.Limit(&f), most: ssot.MaxCount + 1}
-	err := l.reading(ctx, func(ctx context.Context) error {
-		s.found, s.count, s.behind, s.capped = nil, 0, 0, false
-		return l.scan(ctx, &f, &s)
-	})
-	out := ssot.Found{Entries: s.found, More: s.count > len(s.found), Count: s.count, Capped: s.capped || s.count > ssot.MaxCount}
-	out.Count = min(out.Count, ssot.MaxCount)
-	return out, err
+// selected are the entries of a filter that the database can compare.
+func (l *Log) selected(ctx context.Context, f *amp.Filter, n int) ([]amp.Entry, error) {
+	q := selecting(selectEntry, f)
+	q.add("ORDER BY e.seq" + q.order + " LIMIT " + q.arg(n))
+	rows, err := l.pool.Query(ctx, q.String(), q.args...)
+	if err != nil {
+		return nil, err
+	}
+	return entriesIf(rows, -1, every)
 }
 
 // reading runs a read that may be repeated, until the database stays away for too long.
@@ -93,114 +90,6 @@ func (w *watcher) pause(ctx context.Context, n int) bool {
 	return false
 }
 
-// scan is one walk through the journal.
-type scan struct {
-	limit int // of found
-	most  int // of count, 0: the walk ends with the page
-
-	found  []amp.Entry
-	count  int
-	behind int // entries that were looked through after the page was full
-	capped bool
-}
-
-// take takes an entry and reports whether the walk goes on.
-func (s *scan) take(e *amp.Entry) bool {
-	s.count++
-	if len(s.found) < s.limit {
-		s.found = append(s.found, *e)
-	}
-	return !s.full()
-}
-
-func (s *scan) full() bool { return s.count >= max(s.limit, s.most) }
-
-func (l *Log) scan(ctx context.Context, f *amp.Filter, s *scan) error {
-	here := f.Text != "" || !f.Search.Empty()
-	if !here && s.most == 0 {
-		q := selecting(f)
-		q.add("ORDER BY e.seq" + q.order + " LIMIT " + q.arg(s.limit))
-		rows, err := l.pool.Query(ctx, q.String(), q.args...)
-		if err != nil {
-			return err
-		}
-		s.found, err = entriesIf(rows, -1, every)
-		return err
-	}
-	ask, reach := asked(f), uint64(0)
-	if ask != "" {
-		var err error
-		if reach, err = l.reach(ctx); err != nil {
-			return err
-		}
-	}
-	for _, p := range stretches(f, reach, l.near) {
-		if err := l.walk(ctx, f, &p, ask, s); err != nil || s.full() || s.capped {
-			return err
-		}
-	}
-	return nil
-}
-
-// walk looks through a stretch.
-func (l *Log) walk(ctx context.Context, f *amp.Filter, p *stretch, ask string, s *scan) error {
-	for {
-		last, n, err := l.window(ctx, f, p, ask, s)
-		if err != nil || n < scanWindow || s.full() {
-			return err
-		}
-		if len(s.found) == s.limit {
-			if s.behind += n; s.behind > countWindow {
-				s.capped = true
-				return nil
-			}
-		}
-		if f.Newest {
-			p.before = last
-		} else {
-			p.after = last
-		}
-	}
-}
-
-// window looks through the next entries, or candidates, and says which was the last, and how many there were.
-func (l *Log) window(ctx context.Context, f *amp.Filter, p *stretch, ask string, s *scan) (last uint64, n int, err error) {
-	part := *f
-	part.After, part.Before = p.after, p.before
-	q := selecting(&part)
-	if p.how != "" {
-		seqs, err := l.candidates(ctx, p, ask, f.Newest)
-		if err != nil || len(seqs) == 0 {
-			return 0, 0, err
-		}
-		q.add("AND e.seq = ANY (" + q.arg(seqs) + ")")
-		last, n = uint64(seqs[len(seqs)-1]), len(seqs)
-	}
-	q.add("ORDER BY e.seq" + q.order + " LIMIT " + q.arg(scanWindow))
-	rows, err := l.pool.Query(ctx, q.String(), q.args...)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		e, err := scanEntry(rows)
-		if err != nil {
-			return 0, 0, err
-		}
-		if p.how == "" {
-			last, n = e.Seq, n+1
-		}
-		if !ssot.Match(f, &e) {
-			continue
-		}
-		if !s.take(&e) {
-			break
-		}
-	}
-	rows.Close()
-	return last, n, rows.Err()
-}
-
 // sentence is a statement under way.
 type sentence struct {
 	strings.Builder
@@ -215,10 +104,10 @@ func (q *sentence) arg(v any) string {
 	return fmt.Sprintf("$%d", len(q.args))
 }
 
-// selecting selects what the database can compare of a filter: never less than the filter.
-func selecting(f *amp.Filter) *sentence {
+// selecting is a statement that selects what the database can compare of a filter: never less than the filter.
+func selecting(what string, f *amp.Filter) *sentence {
 	q := &sentence{}
-	q.WriteString(selectEntry + "WHERE true")
+	q.WriteString(what + "WHERE true")
 	if f.After != 0 {
 		q.add("AND e.seq > " + q.arg(int64(f.After)))
 	}
@@ -240,11 +129,8 @@ func selecting(f *amp.Filter) *sentence {
 		if len(s.Tasks) > 0 {
 			q.add("AND e.task IN (SELECT key FROM task_key WHERE task_id = ANY (" + q.arg(texts(s.Tasks)) + "))")
 		}
-		if !s.Since.IsZero() {
-			q.add("AND e.at >= " + q.arg(s.Since.UnixMilli()))
-		}
-		if !s.Until.IsZero() { // which may lie within a millisecond
-			q.add("AND e.at <= " + q.arg(s.Until.UnixMilli()))
+		if from, to := search.Times(s); from != math.MinInt64 || to != math.MaxInt64 {
+			q.add("AND e.at >= " + q.arg(from) + " AND e.at < " + q.arg(to))
 		}
 	}
 	if f.Newest {

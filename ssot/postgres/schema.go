@@ -88,10 +88,14 @@ func (p *place) migrate(ctx context.Context) (err error) {
 	}
 	db := stdlib.OpenDB(*p.cfg)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return up(ctx, db)
+	know, err := newest()
+	if err != nil {
+		return err
+	}
+	return upTo(ctx, db, know)
 }
 
-func up(ctx context.Context, db *sql.DB) error {
+func upTo(ctx context.Context, db *sql.DB, version int64) error {
 	dir, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func up(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.Up(ctx); err != nil {
+	if _, err := g.UpTo(ctx, version); err != nil {
 		return fmt.Errorf("migrate the journal: %w", err)
 	}
 	return nil

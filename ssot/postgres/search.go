@@ -1,146 +1,146 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"math"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"arbiter/amp"
 	"arbiter/ssot"
+	"arbiter/ssot/search"
 )
 
-// searchVersion is raised when the terms of entries change, see [amp.Terms], or how they are written below.
-const searchVersion = 1
-
-const (
-	// searchNear is how many entries at the beginning of a search are looked up one by one in the index: what is common is among them.
-	searchNear = 1000
-	// maxLexeme is how many bytes of a term are kept, below what the database takes of one.
-	maxLexeme = 1000
-	// The terms of an entry that has more are not kept: a list of terms may have 1 MB.
-	maxLexemes     = 50_000
-	maxLexemeBytes = 500_000
+var (
+	_ ssot.Finder  = (*Log)(nil)
+	_ ssot.Indexer = (*Log)(nil)
 )
 
-// near finds candidates in a narrow range, where the rows are looked through in their order; far lets the database find them by their terms,
-// and only then puts them in order.
-const (
-	near = `SELECT seq FROM search_entry WHERE seq > $1 AND seq < $2 AND (terms IS NULL OR terms @@ $3::text::tsquery)`
-	far  = `WITH found AS MATERIALIZED (` + near + `) SELECT seq FROM found`
-)
-
-// lexeme is a term as the database keeps it.
-func lexeme(term string) string {
-	if len(term) > maxLexeme {
-		term = term[:maxLexeme]
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(term, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-// lexemes are the terms of an entry; nil when there are too many.
-func lexemes(e *amp.Entry) []string {
-	seen := map[string]struct{}{}
-	size := 0
-	amp.Terms(e, func(term []byte) {
-		if len(seen) > maxLexemes || size > maxLexemeBytes {
-			return
-		}
-		l := lexeme(string(term))
-		if _, there := seen[l]; !there && l != "" {
-			seen[l] = struct{}{}
-			size += len(l)
-		}
+// Find reads as Read does and counts what the filter selects, as [ssot.Finder] says.
+func (l *Log) Find(ctx context.Context, f amp.Filter) (found ssot.Found, err error) {
+	err = l.reading(ctx, func(ctx context.Context) error {
+		found, err = l.find(ctx, &f, true)
+		return err
 	})
-	if len(seen) > maxLexemes || size > maxLexemeBytes {
-		return nil
-	}
-	all := make([]string, 0, len(seen))
-	for l := range seen {
-		all = append(all, l)
-	}
-	return all
-}
-
-// asked is what the index can tell of a search, in the language of the database; "" when that is nothing.
-func asked(f *amp.Filter) string {
-	if f.Search.Empty() {
-		return ""
-	}
-	clauses, _, _ := f.Search.Clauses()
-	var all []string
-	for _, c := range clauses {
-		var any []string
-		for _, t := range c {
-			l := lexeme(t.Text)
-			if l == "" {
-				return ""
-			}
-			l = "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(l) + "'"
-			if t.Prefix {
-				l += ":*"
-			}
-			any = append(any, l)
-		}
-		all = append(all, "("+strings.Join(any, " | ")+")")
-	}
-	return strings.Join(all, " & ")
-}
-
-// stretch is a part of the journal that is looked through in one way: after and before bound it, both apart.
-type stretch struct {
-	after, before uint64
-	how           string // near, far, or "" for entry by entry
-}
-
-// stretches are the parts of the journal that a filter is about, in its order. reach is the last entry in the index,
-// first how many of its entries are near.
-func stretches(f *amp.Filter, reach, first uint64) []stretch {
-	const end = math.MaxInt64
-	low, high := f.After, min(cmp.Or(f.Before, end), end)
-	var parts []stretch
-	if f.Newest {
-		begin := min(reach, high)
-		begin -= min(begin, first)
-		parts = []stretch{{reach, end, ""}, {begin, reach + 1, near}, {0, begin + 1, far}}
-	} else {
-		begin := min(low+first, reach)
-		parts = []stretch{{0, begin + 1, near}, {begin, reach + 1, far}, {reach, end, ""}}
-	}
-	for i := range parts {
-		parts[i].after, parts[i].before = max(parts[i].after, low), min(parts[i].before, high)
-	}
-	return slices.DeleteFunc(parts, func(p stretch) bool { return p.after+1 >= p.before })
-}
-
-// reach is the last entry in the index, 0 when there is none that this program can use.
-func (l *Log) reach(ctx context.Context) (uint64, error) {
-	var seq int64
-	err := l.pool.QueryRow(ctx, "SELECT seq FROM search_reach WHERE version = $1", searchVersion).Scan(&seq)
-	if c := code(err); errors.Is(err, pgx.ErrNoRows) || c == noTable || c == noRights {
-		return 0, nil
-	}
-	return uint64(seq), err
-}
-
-// candidates are the first seqs of a stretch, in the order of a search, that the index does not rule out.
-func (l *Log) candidates(ctx context.Context, p *stretch, ask string, newest bool) ([]int64, error) {
-	order := ""
-	if newest {
-		order = " DESC"
-	}
-	rows, err := l.pool.Query(ctx, p.how+" ORDER BY seq"+order+" LIMIT $4", int64(p.after), int64(p.before), ask, scanWindow)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
+	return found, err
 }
 
 // Indexed is the last entry in the index of searches, as far as was seen here; those behind it are looked through one by one.
 func (l *Log) Indexed() uint64 { return l.indexed.Load() }
 
-var _ ssot.Indexer = (*Log)(nil)
+// find runs a search as of one moment, in one transaction.
+func (l *Log) find(ctx context.Context, f *amp.Filter, count bool) (found ssot.Found, err error) {
+	if f.ID != "" {
+		all, err := l.selected(ctx, &amp.Filter{ID: f.ID}, 1)
+		if err != nil || len(all) == 0 || !ssot.Match(f, &all[0]) {
+			return ssot.Found{}, err
+		}
+		return ssot.Found{Entries: all, Count: 1}, nil
+	}
+	s, err := l.search(ctx, f, count, true)
+	if c := code(err); c == noTable || c == noRights {
+		s, err = l.search(ctx, f, count, false) // a role or a schema of before there was an index
+	} else if ruined(err) {
+		l.renew(ctx)
+		s, err = l.search(ctx, f, count, false) // the journal itself has the answer
+	} else if err == nil && s.wrong {
+		l.renew(ctx)
+	}
+	return s.found, err
+}
+
+// searched is what a search found.
+type searched struct {
+	found ssot.Found
+	wrong bool // the index is
+}
+
+func (l *Log) search(ctx context.Context, f *amp.Filter, count, indexed bool) (out searched, err error) {
+	err = pgx.BeginTxFunc(ctx, l.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		s := search.Search{Journal: journal{tx}, Filter: f, Count: count}
+		var last, reach int64
+		ends := "SELECT seq, 0 FROM head WHERE one = 1"
+		if indexed {
+			ends = "SELECT seq, coalesce((SELECT seq FROM search_reach WHERE version = $1), 0) FROM head WHERE one = 1"
+		}
+		var args []any
+		if indexed {
+			args = append(args, search.Version)
+		}
+		if err := tx.QueryRow(ctx, ends, args...).Scan(&last, &reach); err != nil {
+			return err
+		}
+		s.Last = uint64(last)
+		if reach > 0 {
+			s.Store, s.Reach = view{tx}, uint64(reach)
+		}
+		out.found, err = s.Find(ctx)
+		out.wrong = s.Wrong()
+		return err
+	})
+	return out, err
+}
+
+// ruined reports whether an error says that the rows of the index are not those that were written.
+func ruined(err error) bool {
+	return errors.Is(err, search.ErrBroken) || errors.Is(err, pgx.ErrNoRows) || code(err) == uniqueViolation
+}
+
+// renew asks for an index made anew, when this log may.
+func (l *Log) renew(ctx context.Context) {
+	if l.writer != nil {
+		_, _ = l.pool.Exec(ctx, "UPDATE search_reach SET version = 0 WHERE one = 1") // if not now, the next search that meets it asks again
+	}
+}
+
+// journal is what searches read.
+type journal struct{ tx pgx.Tx }
+
+var _ search.Journal = journal{}
+
+// Headers are selected by all that the database can compare.
+func (j journal) Headers(ctx context.Context, f *amp.Filter, after, before uint64, n int) ([]uint64, error) {
+	part := *f
+	part.After, part.Before = after, before
+	q := selecting("SELECT e.seq"+entryTables, &part)
+	q.add("ORDER BY e.seq" + q.order + " LIMIT " + q.arg(n))
+	return seqsOf(j.tx.Query(ctx, q.String(), q.args...))
+}
+
+// Within asks for all entries in one statement.
+func (j journal) Within(ctx context.Context, seqs []uint64, from, to int64) ([]uint64, error) {
+	return seqsOf(j.tx.Query(ctx, "SELECT seq FROM entry WHERE seq = ANY ($1) AND at >= $2 AND at < $3 ORDER BY seq", signed(seqs), from, to))
+}
+
+// Entries reads all of them in one statement.
+func (j journal) Entries(ctx context.Context, seqs []uint64, newest bool) ([]amp.Entry, error) {
+	q := selectEntry + "WHERE e.seq = ANY ($1) ORDER BY e.seq"
+	if newest {
+		q += " DESC"
+	}
+	rows, err := j.tx.Query(ctx, q, signed(seqs))
+	if err != nil {
+		return nil, err
+	}
+	return entriesIf(rows, -1, every)
+}
+
+func seqsOf(rows pgx.Rows, err error) (all []uint64, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (uint64, error) {
+		var seq int64
+		err := row.Scan(&seq)
+		return uint64(seq), err
+	})
+}
+
+// signed are numbers as the database has them.
+func signed(all []uint64) []int64 {
+	out := make([]int64, len(all))
+	for i, n := range all {
+		out[i] = int64(n)
+	}
+	return out
+}

@@ -66,7 +66,7 @@ func BenchmarkSearch(b *testing.B) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	report["indexed/s"] = float64(n) / time.Since(began).Seconds()
-	run(b, conn(b, s.URL("ours")), "ANALYZE search_entry")
+	run(b, conn(b, s.URL("ours")), "ANALYZE search_sheet")
 	for b.Loop() {
 		measure("index")
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"arbiter/amp"
+	"arbiter/ssot/search"
 )
 
 const (
 	// indexPage is how many entries are indexed in one transaction, indexBytes about how many bytes of them.
-	indexPage  = 500
+	indexPage  = search.MaxPage
 	indexBytes = 16 << 20
 	// indexPause is how long it waits when there was less, so that many entries are indexed together, and while another does it.
 	indexPause = time.Second
@@ -46,8 +47,11 @@ func (l *Log) follow(ctx context.Context) {
 // index adds the next entries, and reports whether there are more.
 func (l *Log) index(ctx context.Context) (full bool, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		// What is lost with the server is made again.
-		if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+		// What is lost with the server is made again. Between two statements large chunks may be joined.
+		b := &pgx.Batch{}
+		b.Queue("SET LOCAL synchronous_commit = off")
+		b.Queue("SET LOCAL idle_in_transaction_session_timeout = '1min'")
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
 		var version, seq int64
@@ -59,10 +63,13 @@ func (l *Log) index(ctx context.Context) (full bool, err error) {
 			return err
 		case err != nil:
 			return err
-		case version > searchVersion:
+		case version > search.Version:
 			return errNewerSearch
-		case version < searchVersion:
-			if _, err := tx.Exec(ctx, "DELETE FROM search_entry"); err != nil {
+		case version < search.Version:
+			b := &pgx.Batch{}
+			b.Queue("DELETE FROM search_chunk")
+			b.Queue("DELETE FROM search_sheet")
+			if err := tx.SendBatch(ctx, b).Close(); err != nil {
 				return err
 			}
 			seq = 0
@@ -71,28 +78,39 @@ func (l *Log) index(ctx context.Context) (full bool, err error) {
 		if err != nil {
 			return err
 		}
-		if len(page) == 0 && version == searchVersion {
+		if len(page) > 0 {
+			if err := search.Add(ctx, view{tx}, page); err != nil {
+				return err
+			}
+			seq = int64(page[len(page)-1].Seq)
+		} else if version == search.Version {
 			return nil
 		}
-		b := &pgx.Batch{}
-		for i := range page {
-			b.Queue("INSERT INTO search_entry (seq, terms) VALUES ($1, array_to_tsvector($2::text[])) ON CONFLICT (seq) DO NOTHING",
-				int64(page[i].Seq), lexemes(&page[i]))
-			seq = int64(page[i].Seq)
-		}
-		b.Queue("UPDATE search_reach SET version = $1, seq = $2 WHERE one = 1", searchVersion, seq)
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE search_reach SET version = $1, seq = $2 WHERE one = 1", search.Version, seq); err != nil {
 			return err
 		}
 		full = more
 		return nil
 	})
+	if ruined(err) {
+		l.renew(ctx)
+	}
 	if err != nil {
 		return false, err
 	}
 	reach, err := l.reach(ctx)
 	l.indexed.Store(reach)
 	return full, err
+}
+
+// reach is the last entry in the index, 0 when there is none that this program can use.
+func (l *Log) reach(ctx context.Context) (uint64, error) {
+	var seq int64
+	err := l.pool.QueryRow(ctx, "SELECT seq FROM search_reach WHERE version = $1", search.Version).Scan(&seq)
+	if c := code(err); errors.Is(err, pgx.ErrNoRows) || c == noTable || c == noRights {
+		return 0, nil
+	}
+	return uint64(seq), err
 }
 
 // indexable are the next entries after one, and whether there may be more.

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"math"
 
 	"arbiter/amp"
 )
@@ -39,12 +40,19 @@ func (r *run) grow(behind *run) {
 // that is not much larger: so an entry is not written again often. What makes the newest part too large is then joined to a chunk that
 // stays as it is.
 func Add(ctx context.Context, w Writer, page []amp.Entry) error {
-	newest, err := w.Newest(ctx, newestMost)
-	if err == nil {
-		err = sound(newest)
-	}
+	newest, err := w.Chunks(ctx, 0, math.MaxInt64, newestMost)
 	if err != nil {
 		return err
+	}
+	first, last := uint64(1), page[0].Seq-1
+	if len(newest) == newestMost {
+		first = newest[newestMost-1].First
+	}
+	if err := sound(newest, first, last); err != nil {
+		return err
+	}
+	if len(newest) > 0 && newest[0].Last > last {
+		return ErrBroken
 	}
 	r := &run{first: page[0].Seq, last: page[len(page)-1].Seq, terms: postingsOf(page), times: momentsOf(page)}
 	for len(newest) > 0 && newest[0].size() < 2*r.size() && newest[0].size()+r.size() <= newestChunk {

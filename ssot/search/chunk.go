@@ -12,10 +12,19 @@ type Chunk struct {
 
 func (c *Chunk) size() int { return int(c.Last-c.First) + 1 }
 
-// sound is [ErrBroken] when there is no run of entries that one of these chunks can have.
-func sound(chunks []Chunk) error {
-	for _, c := range chunks {
-		if c.First < 1 || c.Last < c.First || c.Last-c.First >= maxChunk {
+// sound is [ErrBroken] when chunks, newest first, are not all those between one entry and another.
+func sound(chunks []Chunk, first, last uint64) error {
+	if len(chunks) == 0 {
+		if first <= last {
+			return ErrBroken
+		}
+		return nil
+	}
+	if chunks[0].Last < last || chunks[len(chunks)-1].First > first {
+		return ErrBroken
+	}
+	for i, c := range chunks {
+		if c.First < 1 || c.Last < c.First || c.Last-c.First >= maxChunk || i > 0 && c.Last+1 != chunks[i-1].First {
 			return ErrBroken
 		}
 	}
@@ -24,9 +33,8 @@ func sound(chunks []Chunk) error {
 
 // Store holds an index as of one moment. It has rows of two kinds: chunks, each with a list of times, and their sheets.
 type Store interface {
-	// Chunks are those with an entry behind after and before before, by their first entry, ascending or, newest first, descending;
-	// at most limit of them when that is not 0.
-	Chunks(ctx context.Context, after, before uint64, newest bool, limit int) ([]Chunk, error)
+	// Chunks are those with an entry behind after and before before, newest first; at most limit of them when that is not 0.
+	Chunks(ctx context.Context, after, before uint64, limit int) ([]Chunk, error)
 	// Times is the list of times of the chunk that begins with an entry.
 	Times(ctx context.Context, first uint64) ([]byte, error)
 	// Sheets calls f with those sheets of some chunks, named by their first entries, whose terms may lie from low to before high: those with
@@ -35,10 +43,10 @@ type Store interface {
 	Sheets(ctx context.Context, firsts []uint64, low, high []byte, f func(chunk int, data []byte) error) error
 }
 
-// Writer is a Store that can be changed, in one transaction that the caller commits.
+// Writer changes an index in one transaction, which the caller commits.
 type Writer interface {
-	// Newest is what Chunks returns of the last limit chunks, newest first.
-	Newest(ctx context.Context, limit int) ([]Chunk, error)
+	// Chunks are those of [Store].
+	Chunks(ctx context.Context, after, before uint64, limit int) ([]Chunk, error)
 	// Take removes a chunk and returns its times and its sheets' data, by their first terms.
 	Take(ctx context.Context, first uint64) (times []byte, sheets [][]byte, err error)
 	// Put adds a chunk.

@@ -29,24 +29,23 @@ var (
 	_ Journal = (*held)(nil)
 )
 
-func (h *held) Chunks(_ context.Context, after, before uint64, newest bool, limit int) (all []Chunk, _ error) {
+func (h *held) Chunks(_ context.Context, after, before uint64, limit int) (all []Chunk, _ error) {
 	for _, c := range h.chunks {
 		if c.Last > after && c.First < before {
 			all = append(all, c.Chunk)
 		}
 	}
-	slices.SortFunc(all, func(a, b Chunk) int { return int(a.First) - int(b.First) })
-	if newest {
-		slices.Reverse(all)
-	}
+	slices.SortFunc(all, func(a, b Chunk) int { return int(b.First) - int(a.First) })
 	if limit != 0 {
 		all = all[:min(len(all), limit)]
 	}
 	return all, nil
 }
 
-func (h *held) Newest(ctx context.Context, limit int) ([]Chunk, error) {
-	return h.Chunks(ctx, 0, math.MaxInt64, true, limit)
+// all are its chunks, newest first.
+func (h *held) all() []Chunk {
+	chunks, _ := h.Chunks(context.Background(), 0, math.MaxInt64, 0)
+	return chunks
 }
 
 func (h *held) Times(_ context.Context, first uint64) ([]byte, error) {

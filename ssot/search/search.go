@@ -17,6 +17,10 @@ import (
 	"arbiter/ssot"
 )
 
+// Version is raised when the terms of entries change, see [amp.Terms], or how they are written, here or in a store: an index with another one
+// is made anew.
+const Version = 6
+
 // maxClauses is how many things the index is asked for at once; the rest is for Match.
 const maxClauses = 24
 
@@ -153,12 +157,15 @@ const (
 
 // lookUp goes through the chunks of the index that have entries of a part.
 func (s *Search) lookUp(ctx context.Context, p part) error {
-	chunks, err := s.Store.Chunks(ctx, p.low, p.high, s.Filter.Newest, 0)
+	chunks, err := s.Store.Chunks(ctx, p.low, p.high, 0)
 	if err != nil {
 		return err
 	}
-	if err := sound(chunks); err != nil {
+	if err := sound(chunks, p.low+1, p.high-1); err != nil {
 		return err
+	}
+	if !s.Filter.Newest {
+		slices.Reverse(chunks)
 	}
 	from, to := s.times()
 	chunks = slices.DeleteFunc(chunks, func(c Chunk) bool { return c.Late < from || c.Early >= to })

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -99,7 +100,7 @@ func TestSearch_indexIsExact(t *testing.T) {
 		if len(s.clauses) == 0 || f.After != 0 || f.Before != 0 || f.Search != nil && (!f.Search.Since.IsZero() || !f.Search.Until.IsZero()) {
 			continue
 		}
-		chunks, _ := h.Newest(t.Context(), 0)
+		chunks := h.all()
 		left, err := s.narrow(t.Context(), chunks)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
@@ -120,5 +121,49 @@ func TestSearch_indexIsExact(t *testing.T) {
 	}
 	if exact < 30 {
 		t.Errorf("only %d searches are exact", exact)
+	}
+}
+
+// Chunks that do not follow each other are no index, for who reads and who adds.
+func TestSound(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*held){
+		"none":             func(h *held) { clear(h.chunks) },
+		"last lost":        func(h *held) { delete(h.chunks, h.all()[0].First) },
+		"first lost":       func(h *held) { delete(h.chunks, 1) },
+		"one between lost": func(h *held) { delete(h.chunks, h.all()[2].First) },
+		"one behind": func(h *held) {
+			h.chunks[uint64(len(h.entries)+1)] = heldChunk{Chunk: Chunk{First: uint64(len(h.entries) + 1), Last: uint64(len(h.entries) + 1)}}
+		},
+		"longer": func(h *held) {
+			c := h.chunks[1]
+			c.Last++
+			h.chunks[1] = c
+		},
+		"too long": func(h *held) {
+			c := h.chunks[h.all()[0].First]
+			c.Last += maxChunk
+			h.chunks[c.First] = c
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &held{chunks: map[uint64]heldChunk{}}
+			for range 4 {
+				h.add(t, notes(len(h.entries), newestChunk/2+1)...)
+			}
+			spoil(h)
+			f := ssottest.Search(t, "h6")
+			last := uint64(len(h.entries))
+			s := Search{Journal: h, Filter: &f, Last: last, Store: h, Reach: last, Count: true}
+			if _, err := s.Find(t.Context()); !errors.Is(err, ErrBroken) && name != "one behind" {
+				t.Errorf("a search: %v", err)
+			}
+			page := notes(len(h.entries), 1)
+			page[0].Seq = last + 1
+			if err := Add(t.Context(), h, page); !errors.Is(err, ErrBroken) {
+				t.Errorf("adding: %v", err)
+			}
+		})
 	}
 }

@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	searchName = "search.db"
-	// searchVersion is raised when the terms of entries change, see [amp.Terms], or the tables or constants below.
-	searchVersion      = 5
+	searchName         = "search.db"
 	searchWriterParams = "_txlock=immediate&_busy_timeout=5000&_pragma=page_size(8192)&_journal_mode=WAL&_synchronous=NORMAL"
 	searchReaderParams = "mode=ro&_busy_timeout=1000&_query_only=1"
 )
@@ -32,7 +30,7 @@ var searchSchema = []string{
 		times BLOB NOT NULL) STRICT`,
 	`CREATE TABLE sheet (chunk INTEGER NOT NULL, first BLOB NOT NULL, data BLOB NOT NULL, PRIMARY KEY (chunk, first)) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE reach (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT`,
-	fmt.Sprintf("INSERT INTO reach (one, version, seq, hash) VALUES (1, %d, 0, zeroblob(32))", searchVersion),
+	fmt.Sprintf("INSERT INTO reach (one, version, seq, hash) VALUES (1, %d, 0, zeroblob(32))", search.Version),
 }
 
 // index is what searches are narrowed down by, a file beside the journal. It follows the journal in a goroutine of its own and can
@@ -133,7 +131,7 @@ func (x *index) reach(ctx context.Context, q querier) (uint64, error) {
 	if err := q.QueryRowContext(ctx, "SELECT version, seq, hash FROM reach").Scan(&version, &seq, &indexed); err != nil {
 		return 0, err
 	}
-	if version != searchVersion {
+	if version != search.Version {
 		return 0, errOtherIndex
 	}
 	if seq == 0 {

@@ -63,8 +63,8 @@ func (v *view) close() (err error) {
 }
 
 // Chunks are those of the file.
-func (v *view) Chunks(ctx context.Context, after, before uint64, newest bool, limit int) ([]search.Chunk, error) {
-	return chunks(ctx, v.tx, after, before, newest, limit)
+func (v *view) Chunks(ctx context.Context, after, before uint64, limit int) ([]search.Chunk, error) {
+	return chunks(ctx, v.tx, after, before, limit)
 }
 
 // Times are those of the file.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"math"
 
 	"arbiter/amp"
 	"arbiter/ssot/search"
@@ -38,9 +37,9 @@ func (x *index) add(db *sql.DB, page []amp.Entry) (err error) {
 	return tx.Commit()
 }
 
-// Newest are the last chunks of the file.
-func (w searchWriter) Newest(ctx context.Context, limit int) ([]search.Chunk, error) {
-	return chunks(ctx, w.Tx, 0, math.MaxInt64, true, limit)
+// Chunks are those of the file.
+func (w searchWriter) Chunks(ctx context.Context, after, before uint64, limit int) ([]search.Chunk, error) {
+	return chunks(ctx, w.Tx, after, before, limit)
 }
 
 // Take removes the rows of a chunk.
@@ -85,13 +84,9 @@ func (w searchWriter) Put(ctx context.Context, c *search.Chunk, times []byte, sh
 	return nil
 }
 
-// chunks are those that have entries between two, both apart.
-func chunks(ctx context.Context, q querier, after, before uint64, newest bool, limit int) (all []search.Chunk, err error) {
-	text := "SELECT first, last, early, late FROM chunk WHERE last > ? AND first < ? ORDER BY first"
-	if newest {
-		text += " DESC"
-	}
-	rows, err := q.QueryContext(ctx, text+" LIMIT ?", int64(after), int64(before), cmp.Or(limit, -1))
+// chunks are those that have entries between two, both apart, newest first.
+func chunks(ctx context.Context, q querier, after, before uint64, limit int) (all []search.Chunk, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT first, last, early, late FROM chunk WHERE last > ? AND first < ? ORDER BY first DESC LIMIT ?", int64(after), int64(before), cmp.Or(limit, -1))
 	if err != nil {
 		return nil, err
 	}
