@@ -174,6 +174,11 @@ func (t *Task) resumed() Status {
 	case Reviewing:
 		t.Request, t.Verdict = nil, nil
 		return Verifying
+	case Verifying: // what broke a rule may be mended by now, and may be as it was
+		if t.Checked != nil && t.Checked.Violation != "" {
+			t.Checked = nil
+		}
+		return Verifying
 	case Drafting: // the planner is asked anew
 		t.Attempts = 0
 		return Drafting

@@ -35,7 +35,7 @@ func (t *Task) foldResultCheck(e *Entry, c *Check) {
 	if t.Result == nil || t.Result.MsgID != c.For {
 		return
 	}
-	s := &CheckState{Seq: e.Seq, Commit: c.Commit}
+	s := &CheckState{Seq: e.Seq, Commit: c.Commit, Violation: c.Escalate}
 	s.Confirmed, s.Refuted, s.Inconclusive = c.Count()
 	reopen := false
 	for _, cl := range c.Claims {

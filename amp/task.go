@@ -117,6 +117,8 @@ type CheckState struct {
 	Refuted      int      `json:"refuted"`
 	Inconclusive int      `json:"inconclusive"`
 	Refutations  []string `json:"refutations,omitzero"`
+	// Violation is what was raised because of it, empty when nothing was; such a result is compared again after a resume.
+	Violation EscalationType `json:"violation,omitzero"`
 }
 
 // DispatchReason is why the next task_dispatch is sent.

@@ -130,6 +130,51 @@ func TestViolation_critical(t *testing.T) {
 	})
 }
 
+// AMP-168, design 1.6: a result that broke a rule is compared with git anew after a resume. What was found before speaks neither for it nor
+// against it.
+func TestViolation_resumed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		mended bool
+		want   amp.Status
+		verify int
+	}{
+		"mended":     {true, amp.StatusApproved, 2},
+		"not mended": {false, amp.Suspended, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, works, judges(amp.Approved))
+				mended, compared := false, 0
+				r.git.verify = func(w amp.Workspace, _ *amp.Result) (amp.Check, error) {
+					compared++
+					ck := r.git.good(w)
+					if !mended {
+						ck.Escalate = amp.BranchViolation
+						ck.Claims = append(ck.Claims, amp.Claim{Name: "refs", Finding: amp.Refuted, Blocking: true, Found: "refs/heads/main moved"})
+					}
+					return ck, nil
+				}
+				id := r.task()
+				if task := r.want(id, amp.Suspended); task.Checked == nil || task.Checked.Refuted != 1 {
+					t.Fatalf("the admin decides on what was found, which is %+v", task.Checked)
+				}
+				mended = tc.mended
+				r.submit(amp.Command{Command: amp.Resume, TaskID: id, Note: "main is back where it was"})
+				synctest.Wait()
+				task := r.want(id, tc.want)
+				if compared != tc.verify || tc.mended != (len(r.messages(id, amp.ReviewRequest)) == 1) {
+					t.Errorf("compared %d times, %d requests\n%s", compared, len(r.messages(id, amp.ReviewRequest)), r.story(id))
+				}
+				if tc.mended && len(task.Checked.Refutations) > 0 {
+					t.Errorf("the reviewer is told of %v, which was mended", task.Checked.Refutations)
+				}
+			})
+		})
+	}
+}
+
 // AMP-048: a dispatch for a protected branch is never sent.
 func TestGuard_beforeDispatch(t *testing.T) {
 	t.Parallel()

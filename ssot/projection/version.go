@@ -13,7 +13,7 @@ import (
 
 // foldLogic is raised when the same entries give another board although the board's fields are the same, or when the columns of
 // the projections change.
-const foldLogic = 6
+const foldLogic = 7
 
 // Version is what projections are made by: foldLogic and the fields of a board. With another one in a store they are rebuilt when
 // it is opened for writing.
