@@ -190,6 +190,7 @@ type Coordinator struct {
 	// What follows belongs to the goroutine of Run.
 	board     *amp.Board
 	works     map[string]*work
+	measuring map[string]bool  // by the turn of an external reviewer
 	asks      map[string]asked // by question id
 	live      map[string]*liveTurn
 	dirty     map[amp.TaskID]bool
@@ -237,7 +238,7 @@ func New(ctx context.Context, cfg Config) (*Coordinator, error) {
 	}
 	c := &Coordinator{
 		cfg: cfg, board: board, goroutines: newGoroutines(),
-		works: map[string]*work{}, asks: map[string]asked{}, live: map[string]*liveTurn{}, dirty: map[amp.TaskID]bool{},
+		works: map[string]*work{}, measuring: map[string]bool{}, asks: map[string]asked{}, live: map[string]*liveTurn{}, dirty: map[amp.TaskID]bool{},
 		queued: map[amp.TaskID]bool{}, reserved: map[amp.TaskID]bool{}, deadlines: map[amp.TaskID]time.Time{},
 	}
 	c.beside = c.goroutines

@@ -18,7 +18,8 @@ func (c *Coordinator) Receive(ctx context.Context, in amp.Received) (amp.Receipt
 	if err := c.refresh(ctx); err != nil {
 		return amp.Receipt{}, err
 	}
-	measured, err := c.measureExternal(ctx, in)
+	measured, done, err := c.measureExternal(ctx, in)
+	defer done()
 	if err != nil {
 		return amp.Receipt{}, err
 	}
@@ -55,7 +56,7 @@ func (c *Coordinator) takeIn(in amp.Received, measured *amp.Check, now time.Time
 	if json.Unmarshal(in.Raw, &probe) != nil || probe.AckFor == nil {
 		records, warnings, err := c.takeMessage(in.Raw, in.As, in.Actor, in.Source, in.Strict, now)
 		if err == nil {
-			records = c.withTurn(records, in, measured, now)
+			records, err = c.withTurn(records, in, measured, now)
 		}
 		return records, warnings, err
 	}

@@ -22,9 +22,7 @@ type liveTurn struct {
 	// lease is what it runs under, nil when none is needed.
 	lease *tenure
 	// why is set by the loop before it stops the turn.
-	why atomic.Pointer[string]
-	// fenced is set by the loop before it stops a turn of which nothing counts any more.
-	fenced  atomic.Bool
+	why     atomic.Pointer[string]
 	started time.Time
 	// wrote is when the last progress entry was written, held what came since.
 	wrote time.Time
@@ -65,6 +63,11 @@ func (w *waits) total() time.Duration {
 
 // lost reports whether the task is somebody else's by now, or may be.
 func (l *liveTurn) lost() bool { return l.lease.lost() }
+
+// current reports whether what the turn says counts on the board of now.
+func (l *liveTurn) current(t *amp.Task) bool {
+	return t.Turn != nil && t.Turn.TurnID == l.TurnID && l.Epoch == t.Epoch && !l.lost()
+}
 
 // stop asks the agent to end; the turn's end is written when it has.
 func (l *liveTurn) stop(why string) {
@@ -247,7 +250,7 @@ func openLog(name string) (*os.File, error) {
 // heard takes in what a running agent says.
 func (c *Coordinator) heard(l *liveTurn, ev providers.Event, now time.Time) []amp.Record {
 	t := c.board.Task(l.TaskID)
-	current := t.Turn != nil && t.Turn.TurnID == l.TurnID && l.Epoch == t.Epoch && !l.lost()
+	current := l.current(t)
 	progress := func(text string) []amp.Record {
 		l.wrote, l.held = now, ""
 		return []amp.Record{c.turnEntry(now, l.Role, l.Agent, amp.Turn{

@@ -29,10 +29,12 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 	case amp.Reviewer:
 		var v *amp.Verdict
 		if err == nil {
-			v = verdictIn(l, out.Final, c.now())
+			v = c.counting(ctx, l, out.Final)
 		}
 		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, v)
-		e.check, e.err = &ck, errors.Join(err, gitErr)
+		if e.err = errors.Join(err, gitErr); v != nil {
+			e.check = &ck
+		}
 		c.passFirst(ctx, l.lease, ws, ck, e.err)
 	case amp.Executor:
 		if err != nil && !l.lost() {
@@ -61,18 +63,25 @@ func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace
 	return e
 }
 
-// verdictIn is the verdict in the final answer of a turn that was not fenced, nil when it is none that could count: what its reviewer
-// changed is then committed to no branch.
-func verdictIn(l *liveTurn, final json.RawMessage, now time.Time) *amp.Verdict {
-	raw, problems := asMessage(l, final, now, nil)
-	if l.lost() || l.fenced.Load() || len(problems) > 0 {
+// counting is the verdict in the final answer of a turn, nil when it would not count on the board of now: what its reviewer changed is then
+// committed to no branch.
+func (c *Coordinator) counting(ctx context.Context, l *liveTurn, final json.RawMessage) (v *amp.Verdict) {
+	_, err := c.call(ctx, fromWork, "", func(now time.Time) ([]amp.Record, error) {
+		v = nil
+		if err := c.catchUp(c.life); err != nil {
+			return nil, err
+		}
+		if t := c.board.Task(l.TaskID); l.current(t) {
+			if _, m, _, problems := c.answer(t, l, final, now); len(problems) == 0 {
+				v, _ = m.Payload.(*amp.Verdict)
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		c.cfg.Logger.Warn("a verdict could not be judged", "task", l.TaskID, "turn", l.TurnID, "err", err)
 		return nil
 	}
-	m, _, err := amp.Decode(raw)
-	if err != nil || m.TaskID != l.TaskID {
-		return nil
-	}
-	v, _ := m.Payload.(*amp.Verdict)
 	return v
 }
 
@@ -248,32 +257,54 @@ func (c *Coordinator) deliver(t *amp.Task, l *liveTurn, e ending, now time.Time)
 	if l.Role == amp.Coordinator {
 		return c.deliverPlan(t, l, e, now)
 	}
-	raw, problems := asMessage(l, e.out.Final, now, c.taken)
+	raw, m, warnings, problems := c.answer(t, l, e.out.Final, now)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	var records []amp.Record
-	if l.Role == amp.Reviewer && e.check != nil {
-		if e.check.Blocked() {
-			return nil, []amp.Problem{{Rule: "AMP-124", Field: "payload", Message: "the reviewer's changes void its verdict: " + blockers(*e.check)}}
+	if v, is := m.Payload.(*amp.Verdict); is {
+		if p := voided(v, e.check, true); p != nil {
+			return nil, []amp.Problem{*p}
 		}
 		e.check.For = l.TurnID
 		records = append(records, c.check(t, now, *e.check))
 	}
-	m, warnings, err := amp.Decode(raw)
-	if err != nil {
-		return nil, problemsOf(err)
-	}
-	if p := c.misplaced(t, m, raw); p != nil {
-		return nil, []amp.Problem{*p}
-	}
-	problems, more := c.board.Judge(m, l.Role, c.taken)
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	c.warn(m, append(warnings, more...))
+	c.warn(m, warnings)
 	records = append(records, amp.Record{Kind: amp.KindMessage, TaskID: t.ID, Role: l.Role, Actor: l.Agent, At: now, ID: m.MsgID, Body: raw})
 	return append(records, c.ack(t, m.MsgID, now)), nil
+}
+
+// answer is the message of a turn's final answer, and what is wrong with it on the board of now.
+func (c *Coordinator) answer(t *amp.Task, l *liveTurn, final json.RawMessage, now time.Time) (raw []byte, m *amp.Message, warnings, problems []amp.Problem) {
+	raw, problems = asMessage(l, final, now, c.taken)
+	if len(problems) > 0 {
+		return nil, nil, nil, problems
+	}
+	m, warnings, err := amp.Decode(raw)
+	if err != nil {
+		return nil, nil, nil, problemsOf(err)
+	}
+	if p := c.misplaced(t, m, raw); p != nil {
+		return nil, nil, nil, []amp.Problem{*p}
+	}
+	problems, more := c.board.Judge(m, l.Role, c.taken)
+	return raw, m, append(warnings, more...), problems
+}
+
+// voided says why what its reviewer changed keeps a verdict from counting, nil when it does not (AMP-124, AMP-134). measured is nil when
+// nobody measured that, owed says that somebody had to.
+func voided(v *amp.Verdict, measured *amp.Check, owed bool) *amp.Problem {
+	switch {
+	case measured == nil && owed:
+		return &amp.Problem{Rule: "AMP-124", Field: "payload", Message: "what the reviewer changed was not measured, since its verdict did not count when it came"}
+	case measured == nil && v.Decision == amp.ApprovedWithFix:
+		return &amp.Problem{
+			Rule: "AMP-124", Field: "payload.decision", Message: "is approved_with_fix, but nothing that was fixed in the worktree of a review came with it",
+		}
+	case measured != nil && measured.Blocked():
+		return &amp.Problem{Rule: "AMP-124", Field: "payload", Message: "the reviewer's changes void its verdict: " + blockers(*measured)}
+	}
+	return nil
 }
 
 // misplaced says why a message that an agent wrote whole is no answer of its turn: it is about another task, or its id was used before. It
