@@ -46,8 +46,12 @@ func NewDeriver(read ReadFunc) *Deriver {
 
 // Derive returns the events of an entry, in order; most entries have none. An error is one of reading the journal, or a broken entry.
 func (d *Deriver) Derive(ctx context.Context, e *amp.Entry) ([]Event, error) {
-	if e.TaskID == "" || e.Kind == amp.KindRefusal {
+	if !mayHaveEvents(e) {
 		return nil, nil
+	}
+	m := &made{entry: e, n: map[string]int{}}
+	if e.TaskID == "" {
+		return m.events, m.refused()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +59,6 @@ func (d *Deriver) Derive(ctx context.Context, e *amp.Entry) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &made{entry: e, n: map[string]int{}}
 	if t := f.board.Task(e.TaskID); t != nil {
 		m.before, m.known = *t, true
 	}
@@ -64,14 +67,23 @@ func (d *Deriver) Derive(ctx context.Context, e *amp.Entry) ([]Event, error) {
 		delete(d.tasks, e.TaskID)
 		return nil, fmt.Errorf("derive the events of entry %d: %w", e.Seq, err)
 	}
-	if m.task = f.board.Task(e.TaskID); m.task == nil {
+	m.task = f.board.Task(e.TaskID)
+	switch {
+	case e.Kind == amp.KindRefusal:
+		err = m.refused()
+	case m.task == nil:
 		return nil, nil
+	default:
+		err = d.derive(ctx, m)
 	}
-	if err := d.derive(ctx, m); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return m.events, nil
 }
+
+// mayHaveEvents reports whether events can come from an entry: it is about a task, or what was refused named none.
+func mayHaveEvents(e *amp.Entry) bool { return e.TaskID != "" || e.Kind == amp.KindRefusal }
 
 // before is the task as it was before an entry.
 func (d *Deriver) before(ctx context.Context, e *amp.Entry) (*folded, error) {

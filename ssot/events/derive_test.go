@@ -1,9 +1,11 @@
 package events
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +145,57 @@ func TestWord(t *testing.T) {
 	for _, s := range amp.Statuses {
 		if !slices.Contains(known, Word(s)) {
 			t.Errorf("%s is %q", s, Word(s))
+		}
+	}
+}
+
+// A refused message is an event like an escalation is, with its rule and the reason (EVT-064, EVT-082): of its task when it names one that there
+// is, else of nothing but itself.
+func TestDerive_refusal(t *testing.T) {
+	t.Parallel()
+	task := ssottest.Task(1)
+	long := ssottest.Refusal("e8c1f3a0-0000-4000-8000-000000000004", "", nil)
+	long.Body = amp.EncodeBody(amp.Refusal{What: "event", Source: "events", RawLen: 5, Raw: []byte("<\xffaw>"), Problems: slices.Repeat([]amp.Problem{
+		{Rule: "EVT-083", Field: strings.Repeat("f", 9000), Message: strings.Repeat("é", 9000)},
+	}, 200)})
+	log, entries := journalOf(t,
+		ssottest.Submit("c1", task), ssottest.Refusal("e8c1f3a0-0000-4000-8000-000000000001", task, []byte("<raw>")),
+		ssottest.Refusal("e8c1f3a0-0000-4000-8000-000000000002", "", []byte("<raw>")),
+		ssottest.Refusal("e8c1f3a0-0000-4000-8000-000000000003", ssottest.Task(7), []byte("<raw>")), long,
+	)
+	_, all := typesOf(t, NewDeriver(log.Read), entries[1:])
+	if len(all) != 4 {
+		t.Fatalf("%d events of 4 refusals: %v", len(all), all)
+	}
+	for i := range all {
+		e, entry := &all[i], &entries[i+1]
+		about, _ := e.Metadata["amp"].(map[string]any)
+		if e.Type != "system.error" || e.Data["error_id"] != entry.ID || e.Data["error_type"] != "refusal" || about["seq"] != float64(entry.Seq) {
+			t.Errorf("entry %d: %s %v %v", entry.Seq, e.Type, e.Data, about)
+		}
+		line, err := e.Encode()
+		if err != nil || len(line) > MaxEvent/4 || bytes.Contains(line, []byte("aw>")) {
+			t.Errorf("entry %d: %d bytes, or what was refused is in it: %v", entry.Seq, len(line), err)
+		}
+	}
+	of := all[0]
+	context, _ := of.Data["context"].(map[string]any)
+	if of.Data["message"] != "bytes refused: not a message (AMP-001)" || context["source"] != "socket" || context["raw_len"] != 5.0 {
+		t.Errorf("the refusal says %v", of.Data)
+	}
+	if problems := cmp.Diff([]any{map[string]any{"rule": "AMP-001", "field": "", "message": "not a message"}}, context["problems"]); problems != "" {
+		t.Errorf("its rules (-want +got):\n%s", problems)
+	}
+	if of.CorrelationID != Correlation(task) || of.Metadata["amp"].(map[string]any)["task_status"] != "drafting" {
+		t.Errorf("the refusal of a task belongs to %s, %v", of.CorrelationID, of.Metadata)
+	}
+	if all[1].CorrelationID == all[3].CorrelationID || all[2].CorrelationID != Correlation(ssottest.Task(7)) {
+		t.Error("EVT-099: refusals of no task belong together")
+	}
+	p := NewPublisher(log.Read, nil)
+	for i := range all {
+		if d, err := p.Find(t.Context(), all[i].ID); err != nil || d.At != (Position{Seq: uint64(i) + 2, N: 1}) {
+			t.Errorf("a receiver cannot go on after the refusal %d: %v %v", i, d, err)
 		}
 	}
 }

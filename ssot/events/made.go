@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type made struct {
 	entry  *amp.Entry
 	before amp.Task
 	known  bool // before is a task
+	// task is the task after the entry, nil when what was refused names none that there is.
 	task   *amp.Task
 	events []Event
 	n      map[string]int
@@ -29,7 +31,14 @@ type made struct {
 func (m *made) add(typ string, data map[string]any) {
 	e := m.entry
 	domain, _, _ := strings.Cut(typ, ".")
-	about := map[string]any{"task_id": string(e.TaskID), "task_status": string(m.task.Status), "entry_id": e.ID, "seq": float64(e.Seq)}
+	about := map[string]any{"entry_id": e.ID, "seq": float64(e.Seq)}
+	correlation := e.ID // what is about no task is related to nothing else
+	if e.TaskID != "" {
+		about["task_id"], correlation = string(e.TaskID), string(e.TaskID)
+	}
+	if m.task != nil {
+		about["task_status"] = string(m.task.Status)
+	}
 	if m.message != nil {
 		sum := sha256.Sum256(e.Body)
 		about["msg_id"], about["type"], about["from"], about["to"] = m.message.MsgID, string(m.message.Type), string(m.message.From), string(m.message.To)
@@ -44,7 +53,7 @@ func (m *made) add(typ string, data map[string]any) {
 	}
 	m.events = append(m.events, Event{
 		ID:   derivedID(e.ID, typ, m.n[typ]),
-		Type: typ, Source: domains[domain], Timestamp: stamp(e.At), CorrelationID: Correlation(e.TaskID), Data: data, Metadata: meta,
+		Type: typ, Source: domains[domain], Timestamp: stamp(e.At), CorrelationID: Correlation(amp.TaskID(correlation)), Data: data, Metadata: meta,
 	})
 	m.n[typ]++
 }
@@ -52,6 +61,9 @@ func (m *made) add(typ string, data map[string]any) {
 // priority is the task's, from its risk.
 func (m *made) priority() string {
 	risk := amp.RiskLevel("")
+	if m.task == nil {
+		return string(amp.Medium)
+	}
 	if m.task.Plan != nil {
 		risk = m.task.Plan.RiskLevel
 	} else if m.task.Wish != nil {
@@ -125,6 +137,35 @@ func (m *made) said() {
 			},
 		})
 	}
+}
+
+// The bounds of what an event repeats of a refusal.
+const (
+	maxRefused = 20 // problems
+	maxSaid    = 500
+)
+
+// refused adds the event of a refused message (EVT-082): each rule that it broke, and no byte of the message itself, which the entry keeps.
+func (m *made) refused() error {
+	r, err := amp.DecodeBody[amp.Refusal](m.entry)
+	if err != nil {
+		return fmt.Errorf("derive the events of entry %d: %w", m.entry.Seq, err)
+	}
+	problems := []any{}
+	said := make([]string, 0, maxRefused)
+	for _, p := range r.Problems[:min(maxRefused, len(r.Problems))] {
+		p.Field, p.Message = clip(p.Field, maxSaid), clip(p.Message, maxSaid)
+		problems = append(problems, map[string]any{"rule": p.Rule, "field": p.Field, "message": p.Message})
+		said = append(said, p.String())
+	}
+	m.add("system.error", map[string]any{
+		"error_id": m.entry.ID, "error_type": "refusal", "severity": string(amp.Warning), "message": clip(r.What+" refused: "+strings.Join(said, "; "), maxSaid),
+		"context": map[string]any{
+			"task_id": string(m.entry.TaskID), "what": r.What, "source": r.Source, "actor": m.entry.Actor, "turn": r.Turn, "problems": problems,
+			"problem_count": float64(len(r.Problems)), "raw_len": float64(r.RawLen),
+		},
+	})
+	return nil
 }
 
 func (m *made) dispatched(p *amp.Dispatch) {

@@ -195,7 +195,7 @@ func (p *Publisher) Find(ctx context.Context, id string) (*Delivery, error) {
 
 // mayHave reports whether an entry could have the event with this id: one of its types and its first two numbers give it.
 func mayHave(e *amp.Entry, id string) bool {
-	if e.TaskID == "" || e.Kind == amp.KindRefusal {
+	if !mayHaveEvents(e) {
 		return false
 	}
 	name := make([]byte, 0, 128)
