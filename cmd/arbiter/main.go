@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		err = a.stdoutErr
+		err = cmp.Or(a.helpErr, a.stdoutErr)
 	}
 	if err == nil {
 		return 0
@@ -57,6 +58,8 @@ type app struct {
 	started bool
 	// stdoutErr is the first error of writing to standard output.
 	stdoutErr error
+	// helpErr is why there is no help: what it was asked for is no command.
+	helpErr error
 
 	homeFlag, configFlag string
 	urlFlag, tokenFlag   string
@@ -109,6 +112,8 @@ func newRoot(a *app) *cobra.Command {
 	part(root, "Journal and protocol:", newJournal(a), newMirror(a), newWhy(a), newMessage(a), newEvents(a), newHooks(a), newValidate(a), newParse(a), newSchema(a), newMCP(a))
 	root.AddCommand(newNotify(a), newDemoAgent(a))
 	a.completeTasks(root)
+	ownHelp(a, root)
+	refuseEmpty(root)
 	return root
 }
 
@@ -123,36 +128,29 @@ func part(root *cobra.Command, title string, commands ...*cobra.Command) {
 
 // group holds other commands; without RunE a misspelt one would print help and succeed.
 func group(use, short string, sub ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	c := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: grouped}
 	c.AddCommand(sub...)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return &usageError{what: c.CommandPath() + " needs a command", next: "See " + c.CommandPath() + " --help."}
-		}
-		what := fmt.Sprintf("%s has no command %q", c.CommandPath(), args[0])
-		if s := c.SuggestionsFor(args[0]); len(s) > 0 {
-			what += fmt.Sprintf("; did you mean %q?", s[0])
-		}
-		return &usageError{what: what, next: "See " + c.CommandPath() + " --help."}
-	}
-	c.SuggestionsMinimumDistance = 2
 	return c
 }
 
-// noArgs refuses arguments; of the root command they are misspelt commands.
+// grouped runs a command that only holds others.
+func grouped(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return strayed(c, args[0])
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return &usageError{what: c.CommandPath() + " needs a command: " + either(names), next: "See " + c.CommandPath() + " --help."}
+}
+
+// noArgs refuses arguments of the root command: they are misspelt commands.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("%s takes no argument, but %q was given", c.CommandPath(), args[0])
-	if !c.HasParent() {
-		what = fmt.Sprintf("there is no command %q", args[0])
-		c.SuggestionsMinimumDistance = 2
-		if s := c.SuggestionsFor(args[0]); len(s) > 0 {
-			what += fmt.Sprintf("; did you mean %q?", s[0])
-		}
-	}
-	return &usageError{what: what, next: "See " + c.CommandPath() + " --help."}
+	return strayed(c, args[0])
 }
 
 // takes wants exactly these arguments.

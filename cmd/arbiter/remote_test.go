@@ -93,7 +93,8 @@ var remoteCalls = map[string]remoteCall{
 
 	"demo": {where: thisMachine}, "demo-agent": {where: thisMachine}, "init": {where: thisMachine}, "events types": {where: thisMachine},
 	"parse": {where: thisMachine}, "schema": {where: thisMachine}, "validate": {where: thisMachine}, "worker check": {where: thisMachine},
-	"worker status": {where: thisMachine},
+	"worker status": {where: thisMachine}, "help": {where: thisMachine}, "completion bash": {where: thisMachine},
+	"completion fish": {where: thisMachine}, "completion powershell": {where: thisMachine}, "completion zsh": {where: thisMachine},
 }
 
 // leaves are all commands that do something, by their path without the program's name.

@@ -32,10 +32,28 @@ func sandboxed(t *testing.T) (home string) {
 func TestUsage(t *testing.T) {
 	home := sandboxed(t)
 	for args, want := range map[string]string{
-		"tsk":                             `there is no command "tsk"; did you mean "task"?`,
+		"tsk":                             `there is no command "tsk"; did you mean "arbiter task"?`,
+		"new wish":                        `there is no command "new"; did you mean "arbiter task new" or "arbiter token new"?`,
+		"approve 1":                       `there is no command "approve"; did you mean "arbiter plan approve"?`,
+		"aprove 1":                        `there is no command "aprove"; did you mean "arbiter plan approve"?`,
+		"list":                            `there is no command "list"; did you mean "arbiter escalation list", "arbiter memory list" or "arbiter task list"?`,
+		"start":                           `there is no command "start"; did you mean "arbiter up"?`,
+		"stop":                            `there is no command "stop"; did you mean "arbiter down" or "arbiter stop-all"?`,
+		"cancel 1":                        `there is no command "cancel"; did you mean "arbiter terminate"?`,
+		"version":                         `there is no command "version"; did you mean "arbiter --version"?`,
+		"frobnicate":                      "there is no command \"frobnicate\"\n",
+		"tsk --help":                      `there is no command "tsk"; did you mean "arbiter task"?`,
+		"task lst -h":                     `arbiter task has no command "lst"; did you mean "arbiter task list"?`,
+		"help tsk":                        `there is no command "tsk"; did you mean "arbiter task"?`,
+		"help task lst":                   `arbiter task has no command "lst"; did you mean "arbiter task list"?`,
+		"help task list all":              `arbiter task list has no command "all"`,
+		"completion":                      "arbiter completion needs a command: bash, fish, powershell or zsh",
+		"completion tcsh":                 `arbiter completion has no command "tcsh"`,
+		"completion bsh":                  `arbiter completion has no command "bsh"; did you mean "arbiter completion bash"?`,
+		"completion bash x":               `arbiter completion bash does not take the argument "x"`,
 		"--nope":                          "unknown flag: --nope",
-		"task":                            "arbiter task needs a command",
-		"task lst":                        `arbiter task has no command "lst"; did you mean "list"?`,
+		"task":                            "arbiter task needs a command: export, list, new, show or watch",
+		"task lst":                        `arbiter task has no command "lst"; did you mean "arbiter task list"?`,
 		"task new":                        "task new needs a wish",
 		"task new a b c":                  "the wish is 3 words without quotes",
 		"task new wish --risk extreme":    `--risk is "extreme"`,
@@ -124,6 +142,31 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// An argument or the value of a flag that is empty, as a variable of the shell that is not set gives one, is never taken for none.
+func TestUsage_empty(t *testing.T) {
+	home := sandboxed(t)
+	for want, args := range map[string][]string{
+		"arbiter was given an empty argument":                {""},
+		"arbiter task was given an empty argument":           {"task", ""},
+		"arbiter task show was given an empty argument":      {"task", "show", ""},
+		"arbiter task new was given an empty argument":       {"task", "new", " "},
+		"arbiter note was given an empty argument":           {"note", "1", ""},
+		"arbiter journal search was given an empty argument": {"journal", "search", ""},
+		"arbiter validate was given an empty argument":       {"validate", ""},
+		"arbiter help was given an empty argument":           {"help", ""},
+		"--home is empty": {"status", "--home", ""},
+		"--task is empty": {"journal", "search", "word", "--task="},
+	} {
+		code, stdout, stderr := arbiter(t, "", args...)
+		if code != exitUsage || !strings.Contains(stderr, want) || !strings.Contains(stderr, "\nnext: ") || stdout != "" {
+			t.Errorf("%q: code %d, want %d and %q; standard error:\n%s%s", args, code, exitUsage, want, stderr, stdout)
+		}
+	}
+	if _, err := os.Stat(home); err == nil {
+		t.Error("a data directory was made")
+	}
+}
+
 // A task that is not there: exit code 1, and no coordinator is started to find that out.
 func TestUnknownTask(t *testing.T) {
 	sandboxed(t)
@@ -165,12 +208,18 @@ func TestTree(t *testing.T) {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: short help is %q", c.CommandPath(), c.Short)
 		}
-		if c.RunE == nil && c.Name() != "help" && c.Name() != "completion" && c.Parent() != nil && c.Parent().Name() != "completion" {
+		if c.RunE == nil {
 			t.Errorf("%s has no RunE", c.CommandPath())
 		}
 		for _, sub := range c.Commands() {
 			walk(sub)
 		}
 	}
-	walk(newRoot(&app{}))
+	root := newRoot(&app{})
+	walk(root)
+	for word, path := range foreign {
+		if c, rest, err := root.Find(strings.Fields(path)); err != nil || len(rest) > 0 || root.Name()+" "+path != c.CommandPath() {
+			t.Errorf("%s stands for %s, which is no command", word, path)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -103,11 +102,7 @@ type judgement func(data []byte, strict bool, v *validation)
 var formats = map[string]judgement{"amp": judgeAMP, "sacp": judgeSACP, "sentient": judgeSentient, "berrys": judgeBerrys, "agentmessage": judgeAgentMessage}
 
 // formatNames are the formats in words.
-func formatNames() string {
-	names := sortedKeys(formats)
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
-}
+func formatNames() string { return either(sortedKeys(formats)) }
 
 func judgeBerrys(data []byte, strict bool, v *validation) {
 	_, v.Errors, v.Warnings = events.Decode(data)
