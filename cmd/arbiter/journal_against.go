@@ -34,6 +34,7 @@ func (a *app) compare(ctx context.Context, log ssot.Log, home, where string, c *
 	checks := github.Checks{Version: version(), Progress: p.show}
 	if kept, err := github.Read(mirrorDir(home)); err == nil && kept != nil && (where == kept.State.Repo || c.Commit != "") {
 		checks.Known, checks.KnownSeq = kept.State.Commit, kept.State.Head.Seq
+		checks.Current = c.Dir != where
 	}
 	r, err := github.Compare(ctx, log, c, checks)
 	p.end()

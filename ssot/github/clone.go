@@ -22,8 +22,10 @@ type Clone struct {
 	Commit string
 	// Shallow says that the beginning of the history is not there.
 	Shallow bool
-	git     *gitRead
-	files   tree
+	repo    *repository
+	// root is the tree of the commit.
+	root  string
+	files tree
 	// given are entries that somebody supplied in the place of withheld ones.
 	given map[uint64]amp.Entry
 	walk  *walker
@@ -32,32 +34,31 @@ type Clone struct {
 // ErrNoMirror says that a folder holds no mirror.
 var ErrNoMirror = errors.New("no mirror of a journal is there")
 
-// Open opens a clone. In a repository with a work tree the files are those on the disk, in a bare one those of the branch, or of its HEAD
-// when branch is empty; the history is git's in both.
-func Open(ctx context.Context, dir, branch string) (*Clone, error) {
-	c := &Clone{Dir: dir, given: map[uint64]amp.Entry{}}
+// Open opens a clone. In a repository with a work tree the files are those on the disk, which [Compare] and [Clone.Missing] want to be those of
+// the commit; in a bare one they are those of the branch, or of its HEAD when branch is empty. The history is git's in both.
+func Open(ctx context.Context, dir, branch string) (c *Clone, err error) {
+	c = &Clone{Dir: dir, given: map[uint64]amp.Entry{}}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("%w: %s is no folder", ErrNoMirror, dir)
 	}
-	bare := there(dir, "objects") && there(dir, "HEAD")
-	if bare || there(dir, ".git") {
-		if err := c.openGit(ctx, branch); err != nil {
-			return nil, err
+	git, bare, err := gitDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if git != "" {
+		if err := c.openGit(ctx, git, branch); err != nil {
+			return nil, errors.Join(err, c.Close())
 		}
 	}
-	if !bare {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return nil, err
-		}
-		c.files = &folder{root}
-	} else {
-		objects, err := c.git.objects(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c.files = &commitTree{*c.git, c.Commit, objects}
+	if bare {
+		c.files = &commitTree{c.repo.objects, c.root}
+		return c, nil
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.files = &folder{root}
 	return c, nil
 }
 
@@ -66,24 +67,36 @@ func there(dir, name string) bool {
 	return err == nil
 }
 
-func (c *Clone) openGit(ctx context.Context, branch string) error {
-	c.git = &gitRead{c.Dir}
+func (c *Clone) openGit(ctx context.Context, git, branch string) (err error) {
+	if c.repo, err = openRepository(ctx, git); err != nil {
+		return err
+	}
 	name := "HEAD"
 	if branch != "" {
 		name = "refs/heads/" + branch
 	}
-	sha, err := c.git.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
-	if err != nil {
+	if c.Commit, err = c.repo.resolve(ctx, name); err != nil {
 		return fmt.Errorf("%w: the repository %s has no commit there: %v", ErrNoMirror, c.Dir, err)
 	}
-	c.Commit = strings.TrimSpace(sha)
-	shallow, err := c.git.run(ctx, "rev-parse", "--is-shallow-repository")
-	c.Shallow = strings.TrimSpace(shallow) == "true"
-	return err
+	head, err := c.repo.objects.commit(c.Commit)
+	if err != nil {
+		return fmt.Errorf("%w: the repository %s cannot be read: %v", ErrNoMirror, c.Dir, err)
+	}
+	c.root, c.Shallow = head.tree, len(c.repo.shallow) > 0
+	return nil
 }
 
 // Close ends what reads the clone.
-func (c *Clone) Close() error { return c.files.Close() }
+func (c *Clone) Close() error {
+	var errs []error
+	if c.files != nil {
+		errs = append(errs, c.files.Close())
+	}
+	if c.repo != nil {
+		errs = append(errs, c.repo.close())
+	}
+	return errors.Join(errs...)
+}
 
 // MirrorHead is what head.json says.
 func (c *Clone) MirrorHead(ctx context.Context) (Head, error) {
@@ -140,7 +153,8 @@ func (c *Clone) walker(ctx context.Context) (*walker, error) {
 func (w *walker) push(ctx context.Context, dir string) error {
 	names, err := w.c.files.names(ctx, dir)
 	if err != nil {
-		return fmt.Errorf("list %s: %w", dir, err)
+		w.path, w.row = dir, 0
+		return w.wrong("the mirror cannot be read: %v", err)
 	}
 	slices.Sort(names)
 	for _, n := range slices.Backward(names) {
@@ -199,13 +213,16 @@ func (w *walker) open(ctx context.Context) (bool, error) {
 	for len(w.dirs) > 0 {
 		path := w.dirs[len(w.dirs)-1]
 		w.dirs = w.dirs[:len(w.dirs)-1]
+		w.path, w.row = path, 0
 		if dir, ok := strings.CutSuffix(path, "/"); ok {
+			if !seqFolder.MatchString(dir) {
+				return false, w.wrong("the mirror has a folder that is none of its own")
+			}
 			if err := w.push(ctx, dir); err != nil {
 				return false, err
 			}
 			continue
 		}
-		w.path, w.row = path, 0
 		switch first := seqOf(path); {
 		case first == 0:
 			return false, w.wrong("the mirror has a file that is none of its own")
@@ -229,7 +246,7 @@ func (w *walker) open(ctx context.Context) (bool, error) {
 // fill puts the content of a withheld entry in its place, when it was released or is supplied.
 func (w *walker) fill(ctx context.Context, l *line) error {
 	if e, ok := w.c.given[l.Seq]; ok && e.Hash == l.Hash {
-		*l = line{Entry: e}
+		*l = line{Entry: e, released: true}
 		return nil
 	}
 	path := releasedPath(l.Seq)
@@ -245,7 +262,7 @@ func (w *walker) fill(ctx context.Context, l *line) error {
 		w.path, w.row = path, 0
 		return w.wrong("what was released of it is not the entry that was withheld")
 	}
-	*l = full
+	*l, l.released = full, true
 	return nil
 }
 
@@ -351,7 +368,7 @@ func (c *Clone) Missing(ctx context.Context, progress func(done, total uint64)) 
 			if w.head != head.Journal() {
 				return nil, &Difference{Seq: w.head.Seq, What: fmt.Sprintf("the entries of the mirror end here, %s says %d", headFile, head.Seq), Where: headFile}
 			}
-			return missing, nil
+			return missing, c.checkedOut(ctx)
 		case l.rule != "":
 			if missing == nil {
 				missing = &WithheldError{}

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"arbiter/amp"
 	"arbiter/forge"
@@ -18,6 +22,8 @@ type Checks struct {
 	// Known is a commit that the history has to hold when it reaches as far as KnownSeq: the last one that was seen in the mirror.
 	Known    string
 	KnownSeq uint64
+	// Current says that the clone was made just now: it ends before KnownSeq only when the mirror was set back.
+	Current bool
 	// Version is of this program; files of tasks that another one wrote are noted and not held against the mirror.
 	Version  string
 	Progress func(done, total uint64)
@@ -45,7 +51,7 @@ type Report struct {
 // beginning of it, no segment was written twice, and the files of the tasks are their state. It asks nobody.
 func Compare(ctx context.Context, log ssot.Log, c *Clone, checks Checks) (r Report, err error) {
 	r.Notes = []string{}
-	x := comparison{log: log, clone: c, checks: checks, report: &r, board: amp.NewBoard()}
+	x := comparison{log: log, clone: c, checks: checks, report: &r, board: amp.NewBoard(), files: expected{}}
 	err = x.run(ctx)
 	if d, ok := errors.AsType[*Difference](err); ok {
 		r.Difference = d
@@ -63,6 +69,8 @@ type comparison struct {
 	head   Head
 	page   []amp.Entry
 	board  *amp.Board
+	// files are those that the mirror may have besides entries.
+	files expected
 }
 
 func (x *comparison) run(ctx context.Context) (err error) {
@@ -85,6 +93,14 @@ func (x *comparison) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err := x.tasks(ctx); err != nil {
+		return err
+	}
+	for _, dir := range []string{tasksDir, releasedDir} {
+		if err := x.strays(ctx, dir); err != nil {
+			return err
+		}
+	}
+	if err := x.clone.checkedOut(ctx); err != nil {
 		return err
 	}
 	return x.judge(ctx, past)
@@ -180,9 +196,9 @@ func (x *comparison) claimed(p *past, seq uint64, h pastHead, hash amp.Hash) err
 }
 
 // pair compares one entry of the journal with its line in the mirror.
-func (x *comparison) pair(e *amp.Entry, l *line, path string) error {
+func (x *comparison) pair(e *amp.Entry, l *line, where string) error {
 	wrong := func(format string, args ...any) error {
-		return &Difference{Seq: l.Seq, What: fmt.Sprintf(format, args...), Where: path}
+		return &Difference{Seq: l.Seq, What: fmt.Sprintf(format, args...), Where: where}
 	}
 	switch {
 	case e.Seq != l.Seq:
@@ -198,6 +214,12 @@ func (x *comparison) pair(e *amp.Entry, l *line, path string) error {
 			x.report.Withheld = append(x.report.Withheld, amp.WithheldEntry{Seq: l.Seq, Rule: l.rule})
 		}
 	}
+	if l.rule != "" || l.released {
+		x.files.add(releasedPath(l.Seq))
+	}
+	if e.TaskID != "" {
+		x.files.add(taskPath(e.TaskID))
+	}
 	x.report.Agree = l.Seq
 	if e.Seq <= x.head.Tasks {
 		return x.board.Apply(*e)
@@ -209,33 +231,69 @@ func (x *comparison) pair(e *amp.Entry, l *line, path string) error {
 func (x *comparison) tasks(ctx context.Context) error {
 	stale := 0
 	for _, id := range x.board.Order {
-		t, path := x.board.Tasks[id], taskPath(id)
-		got, err := x.clone.files.read(ctx, path, maxTask)
+		t, file := x.board.Tasks[id], taskPath(id)
+		x.files.add(file)
+		got, err := x.clone.files.read(ctx, file, maxTask)
 		if err != nil {
-			return &Difference{What: fmt.Sprintf("the file of task %s cannot be read: %v", id, err), Where: path}
+			return &Difference{What: fmt.Sprintf("the file of task %s cannot be read: %v", id, err), Where: file}
 		}
 		if got == nil {
-			return &Difference{What: fmt.Sprintf("the file of task %s is missing in the mirror", id), Where: path}
-		}
-		x.report.Tasks++
-		if bytes.Contains(got[:min(len(got), 20)], []byte(`"withheld"`)) {
-			continue
+			return &Difference{What: fmt.Sprintf("the file of task %s is missing in the mirror", id), Where: file}
 		}
 		want, err := pretty(t)
 		if err != nil {
 			return err
 		}
-		if bytes.Equal(got, want) {
+		if bytes.Equal(got, want) || withholds(got, t) {
+			x.report.Tasks++
 			continue
 		}
 		if x.head.Version == x.checks.Version {
-			return &Difference{What: fmt.Sprintf("the file of task %s is not the state that its entries give", id), Where: path}
+			return &Difference{What: fmt.Sprintf("the file of task %s is not the state that its entries give", id), Where: file}
 		}
 		stale++
 	}
 	if stale > 0 {
-		x.note("%d files of tasks are other than this version of Arbiter (%s) writes them; version %.40s wrote them last",
+		x.note("%d files of tasks prove nothing: they are other than this version of Arbiter (%s) writes them; version %.40s wrote them last",
 			stale, x.checks.Version, forge.Plain(errors.New(x.head.Version)))
+	}
+	return nil
+}
+
+// withholds reports the file of a task that says that the state is withheld, and nothing else.
+func withholds(data []byte, t *amp.Task) bool {
+	var w withheldTask
+	if json.Unmarshal(data, &w, json.RejectUnknownMembers(true)) != nil {
+		return false
+	}
+	return w.Withheld != "" && len(w.Withheld) <= maxRule && (w.TaskID == "" || w.TaskID == t.ID) && w.LastSeq == t.LastSeq
+}
+
+// expected are files, and the folders that they are in.
+type expected map[string]bool
+
+func (e expected) add(file string) {
+	for at := file; !e[at]; at = path.Dir(at) {
+		e[at] = true
+	}
+}
+
+// strays wants no files in a folder of the mirror but those that entries account for: what nobody wrote is no part of the journal.
+func (x *comparison) strays(ctx context.Context, dir string) error {
+	names, err := x.clone.files.names(ctx, dir)
+	if err != nil {
+		return &Difference{What: "the mirror cannot be read: " + err.Error(), Where: dir}
+	}
+	for _, name := range names {
+		at, isDir := strings.CutSuffix(dir+"/"+name, "/")
+		if !x.files[at] {
+			return &Difference{Seq: seqOf(at), What: "the mirror has a file or folder that no entry accounts for", Where: at}
+		}
+		if isDir {
+			if err := x.strays(ctx, at); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

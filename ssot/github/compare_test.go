@@ -379,3 +379,26 @@ func TestMirror_states(t *testing.T) {
 		}
 	}
 }
+
+// A clone that ends before what was seen in the mirror is older, unless it was made just now: then the mirror was set back.
+func TestCompare_setBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.grow(3)
+	m := w.mirror()
+	w.push(m)
+	old := w.repo.Head("main")
+	w.grow(2)
+	w.push(m)
+	known := github.Checks{Known: w.repo.Head("main"), KnownSeq: 5}
+	if err := w.repo.SetHead("main", old); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.report(w.clone(), known); r.Difference != nil || !strings.Contains(strings.Join(r.Notes, "\n"), "the clone is older, or the mirror was set back") {
+		t.Errorf("a clone that may be older: %+v", r)
+	}
+	known.Current = true
+	if r := w.report(w.clone(), known); r.Difference == nil || !strings.Contains(r.Difference.What, "had reached entry 5 and ends at 3 now") {
+		t.Errorf("a mirror that was set back: %+v", r)
+	}
+}

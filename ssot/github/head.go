@@ -42,8 +42,11 @@ func (h *Head) encode() ([]byte, error) {
 	return pretty(h)
 }
 
-// maxHead bounds head.json.
-const maxHead = 1 << 20
+// maxHead bounds head.json, maxVersion the version in it: that of each commit is kept while a history is looked through.
+const (
+	maxHead    = 1 << 20
+	maxVersion = 1 << 10
+)
 
 // decodeHead reads head.json strictly.
 func decodeHead(data []byte) (h Head, err error) {
@@ -58,6 +61,8 @@ func decodeHead(data []byte) (h Head, err error) {
 		return h, fmt.Errorf("%s has the form %.40q, this program reads %q", headFile, h.Mirror, form)
 	case h.Seq == 0 && h.Hash != amp.Hash{}, h.Seq != 0 && h.Hash == amp.Hash{}:
 		return h, fmt.Errorf("%s has no hash for its entry, or no entry for its hash", headFile)
+	case len(h.Version) > maxVersion:
+		return h, fmt.Errorf("%s names a version of %d bytes", headFile, len(h.Version))
 	case h.Tasks > h.Seq || h.Begun < 0 || h.WithheldCount < 0 || len(h.Withheld) > maxListed:
 		return h, fmt.Errorf("%s contradicts itself", headFile)
 	}

@@ -32,6 +32,9 @@ func releasedPath(seq uint64) string { return seqPath(releasedDir, seq, ".json")
 
 var seqFile = regexp.MustCompile(`^(entries|released)/\d{6}/\d{3}/(\d{12})\.(?:jsonl|json)$`)
 
+// seqFolder is a folder of the layout with files of entries.
+var seqFolder = regexp.MustCompile(`^(entries|released)/\d{6}(/\d{3})?$`)
+
 // seqOf is the entry that the file at a path begins with; 0 when the path is none of the layout.
 func seqOf(path string) uint64 {
 	m := seqFile.FindStringSubmatch(path)

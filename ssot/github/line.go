@@ -40,6 +40,8 @@ type line struct {
 	amp.Entry
 	// rule is set on a withheld entry.
 	rule string
+	// released says that it was withheld, and that its content came from elsewhere.
+	released bool
 }
 
 // encode writes the line without its end.
