@@ -67,6 +67,11 @@ func (t *Task) NotBy() string {
 	return t.Plan.Author + " or " + t.First.By
 }
 
+// SecondMissing says which approval a plan waits for after the first of two.
+func (t *Task) SecondMissing() string {
+	return "approved by " + t.First.By + ", waits for a second admin who is not " + t.Plan.Author + "/" + t.First.By
+}
+
 // approve counts an approval. The first of two only waits for the second; what does not count changes nothing.
 func (t *Task) approve(e *Entry, c *Command, seq uint64) {
 	if _, ok := t.Status.Move(PlanApproved); !ok || t.Plan == nil || t.sameAdmin(c.Command, c.By) != "" {

@@ -22,8 +22,7 @@ type Board struct {
 	Refusals int `json:"refusals"`
 	// Numbers is the highest task number given out per year.
 	Numbers map[int]int `json:"numbers"`
-	// Waits is how many things wait for the admin: open escalations, questions, what is held, plans, decisions that were not
-	// carried out.
+	// Waits is how many things need the admin, see [Task.Needs].
 	Waits int `json:"waits,omitzero"`
 	// Usage is what the agents did lately, Hours what the last hours brought, oldest first. Both are bounded, and never changed in
 	// place: a copy of a Board may share them.

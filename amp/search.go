@@ -49,7 +49,7 @@ type SearchProperty string
 
 // The properties of an entry.
 const (
-	// IsHeld is what waits for the admin: a partial or failed result, a refused task_dispatch, a held message of the planning chain, and a verdict below the usual
+	// IsHeld is what needs the admin: a partial or failed result, a refused task_dispatch, a held message of the planning chain, and a verdict below the usual
 	// confidence of 0.8, or an approval that leaves a criterion open or names a blocking issue. A plan with a limit of its own
 	// is not looked up.
 	IsHeld SearchProperty = "held"

@@ -270,23 +270,6 @@ func (b *Board) awaited(e *Entry, was int) {
 	}
 }
 
-// waits is how many things of the task wait for the admin.
-func (t *Task) waits() int {
-	if t == nil || t.Status.Ended() {
-		return 0
-	}
-	n := len(t.Questions) + len(t.Failed)
-	for i := range t.Escalations {
-		if t.Escalations[i].Open() {
-			n++
-		}
-	}
-	if t.Status == Held && t.Hold != nil || t.Status == AwaitingApproval {
-		n++
-	}
-	return n
-}
-
 // beginning is at most n bytes of s, cut between characters.
 func beginning(s string, n int) string {
 	if len(s) <= n {

@@ -23,9 +23,9 @@ func checkUsage(r *rapid.T, b *amp.Board) {
 		if t.Status.Ended() {
 			continue
 		}
-		waits += len(t.Questions) + len(t.Failed) + len(t.OpenEscalations())
-		if t.Status == amp.AwaitingApproval || t.Status == amp.Held {
-			waits++
+		waits += len(t.Needs())
+		if t.Status == amp.Suspended && len(t.Raised()) == 0 {
+			r.Fatalf("%s is suspended, and nobody is told: %+v", t.ID, t)
 		}
 	}
 	for i := range b.Usage {

@@ -23,31 +23,32 @@ type card struct {
 // cardOf builds the card of a need. stat are lines on what changed in the branch, or empty.
 func cardOf(n *need, t *amp.Task, stat []statLine, remote bool, zone *time.Location) card {
 	body := &text{}
-	switch n.kind {
-	case needPlan:
+	switch n.Kind {
+	case amp.NeedPlan:
 		planBody(body, t)
-	case needEscalation:
+	case amp.NeedEscalation:
 		escalationBody(body, n.escalation(t))
-	case needQuestion:
+	case amp.NeedQuestion:
 		questionBody(body, n.question(t))
-	case needHeld:
+	case amp.NeedHeld:
 		body.quote("Why: ", t.Hold.Why, 1000)
 		if t.Hold.Kind == amp.HoldVerdict {
 			body.say("Verdict: %s at confidence %.2f", t.Decision, t.Confidence)
 		}
 		checked(body, t)
-	case needDelivery:
+	case amp.NeedDelivery:
 		body.say("The review ended with %s at confidence %.2f.", t.Decision, t.Confidence)
 		checked(body, t)
-	case needFailed:
+	case amp.NeedStopped:
+	case amp.NeedFailed:
 		for _, f := range t.Failed {
-			if f.Seq == n.seq {
+			if f.Seq == n.Seq {
 				body.quote(fmt.Sprintf("%s was not carried out: ", f.Command), f.Why, 600)
 				body.quote("Decided by ", f.By, 80)
 			}
 		}
 	}
-	if n.kind != needPlan {
+	if n.Kind != amp.NeedPlan {
 		statBody(body, stat)
 		if t.Commit != "" {
 			body.quote("Commit: ", t.Commit, 80)
@@ -73,7 +74,7 @@ func cardOf(n *need, t *amp.Task, stat []statLine, remote bool, zone *time.Locat
 
 // footer is what of a card changes: what waits to take effect, what is off, and what happens without a decision.
 func footer(foot *text, n *need, t *amp.Task, notes []string, zone *time.Location) {
-	if n.kind == needPlan && t.First != nil {
+	if n.Kind == amp.NeedPlan && t.First != nil {
 		foot.quote("Approved by ", t.First.By, 80)
 		foot.quote("A second admin is missing, who is not ", t.NotBy(), 160)
 	}
@@ -83,28 +84,28 @@ func footer(foot *text, n *need, t *amp.Task, notes []string, zone *time.Locatio
 	for _, note := range notes {
 		foot.quote("", note, 300)
 	}
-	if n.kind != needFailed {
+	if n.Kind != amp.NeedFailed {
 		foot.say("Without a decision it stands still.")
 	}
 }
 
 // headline says what waits.
 func headline(n *need, t *amp.Task) string {
-	switch n.kind {
-	case needEscalation:
+	switch n.Kind {
+	case amp.NeedEscalation:
 		if s := n.escalation(t); s != nil && s.Severity == amp.Critical {
 			return "CRITICAL " + strings.ReplaceAll(string(s.Type), "_", " ")
 		}
 		return n.what(t)
-	case needPlan:
+	case amp.NeedPlan:
 		return fmt.Sprintf("plan r%d waits for approval, %s risk", t.Plan.Revision, risk(t.Plan.RiskLevel))
-	case needQuestion:
+	case amp.NeedQuestion:
 		return "an agent waits for an answer: " + string(n.question(t).Type)
-	case needHeld:
+	case amp.NeedHeld:
 		return strings.ReplaceAll(string(t.Hold.Kind), "_", " ") + " is held"
-	case needDelivery:
+	case amp.NeedDelivery:
 		return "approved, waits for delivery"
-	case needFailed:
+	case amp.NeedFailed, amp.NeedStopped:
 	}
 	return n.what(t)
 }

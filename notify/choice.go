@@ -70,12 +70,12 @@ func (n *need) choices(t *amp.Task, remote, whole bool) (out []choice, notes []s
 	}
 	end := choice{Label: "Terminate…", Command: amp.Terminate, Ask: askDigits}
 	end.Of, end.Digits = commitDigits(t)
-	switch n.kind {
-	case needPlan:
+	switch n.Kind {
+	case amp.NeedPlan:
 		n.planChoices(t, whole, add, &notes)
 		local(end)
-	case needEscalation:
-		args := amp.Args{Escalation: n.id}
+	case amp.NeedEscalation:
+		args := amp.Args{Escalation: n.Ref}
 		if t.Status == amp.Locked {
 			un := choice{Label: "Unlock…", Command: amp.Unlock, Args: args, Ask: askWords}
 			if t.Approval != nil {
@@ -88,9 +88,9 @@ func (n *need) choices(t *amp.Task, remote, whole bool) (out []choice, notes []s
 		}
 		end.Args = args
 		local(end)
-	case needQuestion:
+	case amp.NeedQuestion:
 		n.questionChoices(t, whole, add, &notes)
-	case needHeld:
+	case amp.NeedHeld:
 		if t.Hold.Kind == amp.HoldVerdict {
 			add(choice{Label: "Accept: " + string(t.Decision), Command: amp.Accept})
 		}
@@ -101,12 +101,12 @@ func (n *need) choices(t *amp.Task, remote, whole bool) (out []choice, notes []s
 		}
 		add(choice{Label: "Redispatch…", Command: amp.Redispatch, Ask: askWords})
 		local(end)
-	case needDelivery:
+	case amp.NeedDelivery:
 		c := choice{Label: "Prepare delivery…", Command: amp.Deliver, Ask: askDigits}
 		c.Of, c.Digits = commitDigits(t)
 		local(c)
 		notes = append(notes, "a merge: only at the screen")
-	case needFailed:
+	case amp.NeedFailed, amp.NeedStopped:
 	}
 	return out, notes
 }

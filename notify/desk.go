@@ -163,12 +163,12 @@ func (d *desk) settle(now time.Time) {
 func (d *desk) settleTask(id amp.TaskID, t *amp.Task, now time.Time) {
 	open := map[string]bool{}
 	for _, n := range needsOf(t) {
-		key := n.key(id)
+		key := n.key()
 		open[key] = true
 		it := d.state.Items[key]
 		switch {
 		case it == nil:
-			it = &item{Key: key, Kind: n.kind, TaskID: id, Seq: n.seq, ID: n.id, Critical: n.critical, At: n.at, Short: fmt.Sprintf("%s: %s", id, headline(&n, t))}
+			it = &item{Key: key, Kind: n.Kind, TaskID: id, Seq: n.Seq, ID: n.Ref, Critical: n.Severity == amp.Critical, At: n.At, Short: fmt.Sprintf("%s: %s", id, headline(&n, t))}
 			d.state.Items[key] = it
 			d.raised(it, now)
 		case it.Closed: // a decision was taken back
@@ -198,7 +198,7 @@ func (d *desk) settleTask(id amp.TaskID, t *amp.Task, now time.Time) {
 
 // stat reads what changed in the branch once for each commit.
 func (d *desk) stat(it *item, t *amp.Task) {
-	if t.Commit == "" || it.Commit == t.Commit || it.Kind == needPlan {
+	if t.Commit == "" || it.Commit == t.Commit || it.Kind == amp.NeedPlan {
 		return
 	}
 	it.Commit, it.Stat = t.Commit, nil
@@ -223,7 +223,7 @@ func (d *desk) stat(it *item, t *amp.Task) {
 func (d *desk) need(it *item) (*need, *amp.Task) {
 	t := d.board.Task(it.TaskID)
 	for _, n := range needsOf(t) {
-		if n.kind == it.Kind && n.seq == it.Seq {
+		if n.Kind == it.Kind && n.Seq == it.Seq {
 			return &n, t
 		}
 	}
@@ -245,7 +245,7 @@ func (d *desk) show(it *item) *card {
 
 // outcome says in words of ours and names of the configuration or the system what became of an item.
 func (d *desk) outcome(it *item, t *amp.Task) string {
-	if t != nil && it.Kind == needPlan && t.Status == amp.AwaitingApproval && t.Plan != nil && t.PlanSeq != it.Seq {
+	if t != nil && it.Kind == amp.NeedPlan && t.Status == amp.AwaitingApproval && t.Plan != nil && t.PlanSeq != it.Seq {
 		return fmt.Sprintf("replaced by r%d", t.Plan.Revision)
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, 10*time.Second)
@@ -270,7 +270,7 @@ func (d *desk) outcome(it *item, t *amp.Task) string {
 // decision says how an entry ended an item, "" when it did not.
 func (d *desk) decision(it *item, e *amp.Entry) string {
 	if e.Kind == amp.KindQuestion {
-		if q, err := amp.DecodeBody[amp.Question](e); err == nil && it.Kind == needQuestion && q.QuestionID == it.ID && q.Answer != nil {
+		if q, err := amp.DecodeBody[amp.Question](e); err == nil && it.Kind == amp.NeedQuestion && q.QuestionID == it.ID && q.Answer != nil {
 			return map[bool]string{true: "allowed", false: "denied"}[q.Answer.Allow] + " by " + q.Answer.By
 		}
 		return ""
@@ -293,13 +293,13 @@ func (it *item) endedBy(c *amp.Command) bool {
 	case amp.NoteCommand, amp.Withdraw, amp.Submit, amp.StopAll, amp.Thaw:
 		return false
 	case amp.Answer:
-		return it.Kind == needQuestion && c.Args.Question == it.ID
+		return it.Kind == amp.NeedQuestion && c.Args.Question == it.ID
 	case amp.Approve, amp.Reject, amp.Revise:
-		return it.Kind == needPlan
+		return it.Kind == amp.NeedPlan
 	case amp.Deliver:
-		return it.Kind == needDelivery
+		return it.Kind == amp.NeedDelivery
 	}
-	return it.Kind != needPlan || c.Command == amp.Terminate
+	return it.Kind != amp.NeedPlan || c.Command == amp.Terminate
 }
 
 // where says whether a decision came from a chat.

@@ -43,7 +43,7 @@ func (d *desk) pop(time.Time) {
 	d.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(d.ctx, 10*time.Second)
 		defer cancel()
-		err := d.cfg.Desktop(ctx, "arbiter waits for you", body, critical)
+		err := d.cfg.Desktop(ctx, "arbiter needs you", body, critical)
 		select {
 		case d.sent <- func(now time.Time) {
 			d.desktop.busy = false

@@ -3,69 +3,31 @@ package notify
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"arbiter/amp"
 )
 
-// needKind is why something waits for a person.
-type needKind string
-
-const (
-	needEscalation needKind = "escalation"
-	needQuestion   needKind = "question"
-	needHeld       needKind = "held"
-	needFailed     needKind = "not_carried_out"
-	needPlan       needKind = "plan"
-	needDelivery   needKind = "delivery"
-)
-
-// need is one thing of a task that waits for a person. Seq is the entry that raised it.
-type need struct {
-	kind     needKind
-	seq      uint64
-	at       time.Time
-	critical bool
-	// id is the escalation's message or the question's id.
-	id string
-}
+// need is one thing of a task that needs a person.
+type need struct{ amp.Need }
 
 // key names the need for ever.
-func (n *need) key(id amp.TaskID) string { return fmt.Sprintf("%s %s %d", n.kind, id, n.seq) }
+func (n *need) key() string { return fmt.Sprintf("%s %s %d", n.Kind, n.TaskID, n.Seq) }
 
-// needsOf are what of a task waits for a person. A decision in its undo time still waits: it may be taken back.
+// needsOf are what of a task needs a person. A decision in its undo time is told with its card: it may be taken back there. What
+// stands still without a message is not told: the coordinator raises that message next.
 func needsOf(t *amp.Task) []need {
-	if t == nil || t.Status.Ended() {
-		return nil
-	}
 	var out []need
-	for i := range t.Escalations {
-		if s := &t.Escalations[i]; s.Open() {
-			out = append(out, need{kind: needEscalation, seq: s.Seq, at: s.At, critical: s.Severity == amp.Critical, id: s.MsgID})
+	for _, n := range t.Raised() {
+		if n.Kind != amp.NeedStopped {
+			out = append(out, need{n})
 		}
-	}
-	for i := range t.Questions {
-		q := &t.Questions[i]
-		out = append(out, need{kind: needQuestion, seq: q.Seq, at: q.At, id: q.QuestionID})
-	}
-	if t.Status == amp.Held && t.Hold != nil {
-		out = append(out, need{kind: needHeld, seq: t.Hold.Seq, at: t.Since})
-	}
-	if t.Status == amp.AwaitingApproval && t.Plan != nil {
-		out = append(out, need{kind: needPlan, seq: t.PlanSeq, at: t.Since})
-	}
-	if t.Status == amp.StatusApproved && t.Verdict != nil {
-		out = append(out, need{kind: needDelivery, seq: t.Verdict.Seq, at: t.Since})
-	}
-	for _, f := range t.Failed {
-		out = append(out, need{kind: needFailed, seq: f.Seq, at: t.LastAt})
 	}
 	return out
 }
 
 // escalation is the one that the need is about.
 func (n *need) escalation(t *amp.Task) *amp.EscalationState {
-	if i := slices.IndexFunc(t.Escalations, func(e amp.EscalationState) bool { return e.MsgID == n.id }); i >= 0 {
+	if i := slices.IndexFunc(t.Escalations, func(e amp.EscalationState) bool { return e.MsgID == n.Ref }); i >= 0 {
 		return &t.Escalations[i]
 	}
 	return nil
@@ -73,7 +35,7 @@ func (n *need) escalation(t *amp.Task) *amp.EscalationState {
 
 // question is the one that the need is about.
 func (n *need) question(t *amp.Task) *amp.QuestionState {
-	if i := slices.IndexFunc(t.Questions, func(q amp.QuestionState) bool { return q.QuestionID == n.id }); i >= 0 {
+	if i := slices.IndexFunc(t.Questions, func(q amp.QuestionState) bool { return q.QuestionID == n.Ref }); i >= 0 {
 		return &t.Questions[i]
 	}
 	return nil
@@ -81,29 +43,30 @@ func (n *need) question(t *amp.Task) *amp.QuestionState {
 
 // what is the need in a few words of ours.
 func (n *need) what(t *amp.Task) string {
-	switch n.kind {
-	case needEscalation:
+	switch n.Kind {
+	case amp.NeedEscalation:
 		if s := n.escalation(t); s != nil {
 			return fmt.Sprintf("%s escalation %s", s.Severity, s.Type)
 		}
-	case needQuestion:
+	case amp.NeedQuestion:
 		if q := n.question(t); q != nil {
 			return string(q.Type) + " question"
 		}
-	case needHeld:
+	case amp.NeedHeld:
 		if t.Hold != nil {
 			return "held " + string(t.Hold.Kind)
 		}
-	case needFailed:
+	case amp.NeedFailed:
 		return "a decision that was not carried out"
-	case needPlan:
+	case amp.NeedPlan:
 		if t.Plan != nil {
 			return fmt.Sprintf("plan r%d", t.Plan.Revision)
 		}
-	case needDelivery:
+	case amp.NeedDelivery:
 		return "delivery"
+	case amp.NeedStopped:
 	}
-	return string(n.kind)
+	return string(n.Kind)
 }
 
 // undoable are the commands that wait before they take effect, so that they can be taken back.

@@ -42,13 +42,13 @@ type state struct {
 
 // item is a need and what became of it.
 type item struct {
-	Key      string     `json:"key"`
-	Kind     needKind   `json:"kind"`
-	TaskID   amp.TaskID `json:"task_id"`
-	Seq      uint64     `json:"seq"`
-	ID       string     `json:"id,omitzero"`
-	Critical bool       `json:"critical,omitzero"`
-	At       time.Time  `json:"at"`
+	Key      string       `json:"key"`
+	Kind     amp.NeedKind `json:"kind"`
+	TaskID   amp.TaskID   `json:"task_id"`
+	Seq      uint64       `json:"seq"`
+	ID       string       `json:"id,omitzero"`
+	Critical bool         `json:"critical,omitzero"`
+	At       time.Time    `json:"at"`
 	// Quiet says that it came in the quiet hours and is not told before they end.
 	Quiet bool `json:"quiet,omitzero"`
 	// Short is the need in one line, Outcome what became of it once it is Closed.

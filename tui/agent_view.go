@@ -252,7 +252,7 @@ func (p *agentPage) nothing(pane int) string {
 	case pane == paneAgents:
 		return "No agent is configured. In a shell: arbiter init finds those that are here."
 	case pane == paneTurns:
-		return "No turn runs. 4 shows the plans that wait for you."
+		return "No turn runs. 4 shows the plans that need you."
 	case pane == panePast:
 		return "No turn of it has ended yet."
 	}

@@ -100,7 +100,7 @@ func (m *model) renderSmall(f *ui.Frame) {
 	b := ui.NewBlock(e.Theme, m.w)
 	b.Add("needs " + strconv.Itoa(minWidth) + "x" + strconv.Itoa(minHeight))
 	if n := e.Index.Inbox + e.Index.Plans; n > 0 {
-		b.Add(e.Theme.S(theme.Time, plural(n, "thing")+" for you"))
+		b.Add(e.Theme.S(theme.Time, needYou(n)))
 	}
 	b.Add("q quit")
 	f.Put(0, b)
@@ -377,7 +377,7 @@ func (m *model) asks() bool {
 		return false
 	}
 	n, _ := c.card()
-	return n.Kind == NeedQuestion
+	return n.Kind == amp.NeedQuestion
 }
 
 // hinter says which keys work while the page takes raw keys.

@@ -170,15 +170,15 @@ func decisionShots(t *testing.T, s *seat, name string, bars bool) {
 	s.Press("esc")
 	for _, c := range []struct {
 		page string
-		kind NeedKind
+		kind amp.NeedKind
 		id   amp.TaskID
 		key  string
 	}{
-		{"escalation", NeedEscalation, "T-2026-004", "1"},
-		{"question", NeedQuestion, "T-2026-014", "A"},
-		{"held", NeedHeld, "T-2026-009", "A"},
-		{"suspended", NeedEscalation, "T-2026-006", "o"},
-		{"hostile", NeedEscalation, "T-2026-018", "o"},
+		{"escalation", amp.NeedEscalation, "T-2026-004", "1"},
+		{"question", amp.NeedQuestion, "T-2026-014", "A"},
+		{"held", amp.NeedHeld, "T-2026-009", "A"},
+		{"suspended", amp.NeedEscalation, "T-2026-006", "o"},
+		{"hostile", amp.NeedEscalation, "T-2026-018", "o"},
 	} {
 		s.Do(func(e *env) tea.Cmd {
 			for _, n := range e.Index.Needs {

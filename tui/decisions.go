@@ -5,8 +5,6 @@ import (
 
 	"arbiter/amp"
 	"arbiter/tui/action"
-	"arbiter/tui/theme"
-	"arbiter/tui/ui"
 )
 
 // decisionDeeds are the decisions about the task that the screen is about, on every screen. The reason why one is off is
@@ -120,18 +118,16 @@ func (e *env) everythingDeeds() []deed {
 
 // decidedAt is where a task is decided: its plan, or its gravest card; ok is false when nothing of it waits.
 func (e *env) decidedAt(t *amp.Task) (Place, bool) {
-	var best need
-	for _, n := range needsOf(t) {
-		if best.Kind == "" || compareNeeds(n, best) < 0 {
-			best = n
-		}
+	all := t.Needs()
+	if len(all) == 0 {
+		return Place{}, false
 	}
-	return best.Place(), best.Kind != ""
+	return newNeed(all[0]).Place(), true
 }
 
 func (e *env) walkOff(t *amp.Task) string {
 	if _, ok := e.decidedAt(t); !ok {
-		return "nothing of the task waits for you"
+		return "nothing of the task needs you"
 	}
 	return ""
 }
@@ -142,22 +138,4 @@ func (e *env) walk(t *amp.Task) tea.Cmd {
 		return e.Go(at)
 	}
 	return nil
-}
-
-// deliver asks how an approved task is delivered.
-func (e *env) deliver(t *amp.Task) tea.Cmd {
-	if t.Commit == "" {
-		e.Toast(theme.Time, "deliver is off: there is no commit")
-		return nil
-	}
-	all := []ui.Choice{
-		{ID: "merge", Text: "merge " + short(t.Commit) + " into " + baseName(t)},
-		{ID: "prepare", Text: "prepare " + branchName(t) + ": you push it yourself"},
-	}
-	if e.pulls() {
-		all = append(all, ui.Choice{ID: "pull", Text: "pull request: push " + branchName(t) + " to GitHub, open it into " + baseName(t)})
-	}
-	return e.choose("Deliver "+string(t.ID), all, func(id string) tea.Cmd {
-		return e.stage(proposal{Command: amp.Deliver, TaskID: t.ID, Args: amp.Args{Merge: id == "merge", Pull: id == "pull"}})
-	})
 }

@@ -54,7 +54,7 @@ func (p *proposal) first(e *env, t *amp.Task) []string {
 	case amp.Redispatch, amp.Reassign:
 		return e.dispatches(t, &p.Args)
 	case amp.Split:
-		return []string{"back to drafting with your guidance", "the approval falls: a new plan revision waits for you"}
+		return []string{"back to drafting with your guidance", "the approval falls: a new plan revision needs you"}
 	case amp.Accept:
 		return e.accepts(t, t.Decision)
 	case amp.Override:

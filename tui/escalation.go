@@ -68,7 +68,7 @@ func cardDeeds(e *env) []deed {
 		one(cardTask, "T", "timeline of the task", "timeline", action.None, 16, always),
 		one(cardDiff, "d", "what changed: of a task that was rejected the last round, else the branch", "diff", action.None, 17, diffOff),
 		one(cardAway, "m", "put away: nothing more to do", "put away", action.None, 15, func(n *need, _ *amp.Task) string {
-			if n.Kind != NeedFailed {
+			if n.Kind != amp.NeedFailed {
 				return "it needs a decision"
 			}
 			return ""
@@ -114,21 +114,22 @@ func stageKeys(scopes []string) string {
 	return "1-" + strconv.Itoa(n)
 }
 
-// findNeed is the item of the Inbox with this name; ok is false when it does not wait any more. What was put away still is found.
+// findNeed is the item of the Inbox with this name; ok is false when it does not wait any more. What was put away still is found, and
+// what is decided as long as that can be taken back.
 func (e *env) findNeed(t *amp.Task, seq uint64) (need, bool) {
 	if t == nil {
 		return need{}, false
 	}
 	if f := e.Index.tasks[t.ID]; f != nil {
 		for i := range f.needs {
-			if n := &f.needs[i]; n.Seq == seq && n.Kind != NeedPlan {
+			if n := &f.needs[i]; n.Seq == seq && n.Kind != amp.NeedPlan {
 				return *n, true
 			}
 		}
 	}
-	for _, n := range needsOf(t) {
-		if n.Seq == seq && n.Kind != NeedPlan {
-			return n, true
+	for _, n := range t.Raised() {
+		if n.Seq == seq && n.Kind != amp.NeedPlan {
+			return newNeed(n), true
 		}
 	}
 	return need{}, false
@@ -138,15 +139,19 @@ func (e *env) findNeed(t *amp.Task, seq uint64) (need, bool) {
 func (e *env) options(n *need, t *amp.Task) []option {
 	var out []option
 	switch n.Kind {
-	case NeedEscalation:
+	case amp.NeedEscalation:
 		out = e.escalationOptions(n, t)
-	case NeedHeld:
+	case amp.NeedHeld:
 		out = e.holdOptions(t)
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		out = e.questionOptions(n, t)
-	case NeedFailed:
+	case amp.NeedFailed:
 		out = e.failedOptions(n, t)
-	case NeedPlan:
+	case amp.NeedDelivery:
+		out = e.deliveryOptions(t)
+	case amp.NeedStopped:
+		out = e.stoppedOptions(t)
+	case amp.NeedPlan:
 	}
 	return out[:min(len(out), 9)]
 }
@@ -199,6 +204,15 @@ func (e *env) escalationOptions(n *need, t *amp.Task) []option {
 	return out
 }
 
+// stoppedOptions are the ways on from a task that stands still without a message.
+func (e *env) stoppedOptions(t *amp.Task) []option {
+	on := e.way("Resume with the same agent", proposal{Command: amp.Resume, TaskID: t.ID})
+	if t.Status == amp.Locked {
+		on = e.way("Give guidance and redispatch", proposal{Command: amp.Unlock, Next: amp.Redispatch, TaskID: t.ID})
+	}
+	return []option{on, e.way("Stop the task", proposal{Command: amp.Terminate, TaskID: t.ID})}
+}
+
 // failedOptions are the ways on from a decision that was not carried out: to take it again on the state of now, as it
 // was, or to leave it.
 func (e *env) failedOptions(n *need, t *amp.Task) []option {
@@ -230,22 +244,22 @@ func (e *env) failedOptions(n *need, t *amp.Task) []option {
 // acceptOff says why A is off on a card.
 func (e *env) acceptOff(n *need, t *amp.Task) string {
 	switch n.Kind {
-	case NeedHeld:
+	case amp.NeedHeld:
 		p := proposal{Command: amp.Accept, TaskID: t.ID}
 		return p.off(e)
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		if e.answering(n, t, allows) == nil {
 			return "the question offers nothing to allow once"
 		}
 		return e.Off()
-	case NeedEscalation, NeedFailed, NeedPlan:
+	case amp.NeedEscalation, amp.NeedFailed, amp.NeedPlan, amp.NeedDelivery, amp.NeedStopped:
 	}
 	return "stage one of the numbered ways, or o"
 }
 
 // rejectOff says why R is off on a card.
 func (e *env) rejectOff(n *need, t *amp.Task) string {
-	if n.Kind == NeedQuestion {
+	if n.Kind == amp.NeedQuestion {
 		if e.answering(n, t, denies) == nil {
 			return "the question offers nothing to deny"
 		}
@@ -273,19 +287,19 @@ func (e *env) cardIntent(id string, n *need, t *amp.Task) (tea.Cmd, bool) {
 	}
 	switch id {
 	case cardAccept:
-		if n.Kind == NeedQuestion {
+		if n.Kind == amp.NeedQuestion {
 			return e.decideOn(e.answering(n, t, allows)), true
 		}
 		return e.stage(proposal{Command: amp.Accept, TaskID: t.ID}), true
 	case cardReject:
-		if n.Kind == NeedQuestion {
+		if n.Kind == amp.NeedQuestion {
 			return e.decideOn(e.answering(n, t, denies)), true
 		}
 		return e.stage(proposal{Command: amp.Redispatch, TaskID: t.ID, Args: args}), true
 	case cardOverride:
 		return e.stage(proposal{Command: amp.Override, TaskID: t.ID}), true
 	case cardOwn:
-		if n.Kind == NeedQuestion {
+		if n.Kind == amp.NeedQuestion {
 			return e.decideOn(e.ownAnswer(n, t)), true
 		}
 		return e.ownWords(t, proposal{Args: args}), true

@@ -19,15 +19,20 @@ const lastLines = 7
 // that the numbers are the card's.
 func (e *env) drawCard(c *column, n *need, t *amp.Task, cursor string, inside bool) {
 	switch n.Kind {
-	case NeedEscalation:
+	case amp.NeedEscalation:
 		e.drawEscalation(c, n, t)
-	case NeedHeld:
+	case amp.NeedHeld:
 		e.drawHold(c, t)
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		e.drawQuestion(c, n, t)
-	case NeedFailed:
+	case amp.NeedFailed:
 		e.drawFailed(c, n, t)
-	case NeedPlan:
+	case amp.NeedDelivery:
+		e.drawDelivery(c, t)
+	case amp.NeedStopped:
+		c.Rule("Stands still  "+ui.Safe(titleOf(t)), string(t.Status))
+		e.drawLines(c, t, n.Seq)
+	case amp.NeedPlan:
 		return
 	}
 	c.Field(9, "if idle", ui.Safe(e.idle(n, t)))
@@ -239,10 +244,10 @@ func (e *env) drawFailed(c *column, n *need, t *amp.Task) {
 func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string, inside bool) {
 	th := e.Theme
 	title := "Ways out"
-	if s := escalationOf(n, t); n.Kind == NeedEscalation && s != nil {
+	if s := escalationOf(n, t); n.Kind == amp.NeedEscalation && s != nil {
 		title = "Suggested by the " + string(s.From)
 	}
-	if n.Kind == NeedQuestion {
+	if n.Kind == amp.NeedQuestion {
 		title = "Answers"
 	}
 	facts, numbers := "nothing runs until you confirm", theme.Key
@@ -255,7 +260,7 @@ func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string, inside
 		id := "o" + strconv.Itoa(i+1)
 		c.item(id, func() {
 			text := ui.Safe(o.Text)
-			if o.agent || n.Kind == NeedQuestion && o.run == nil && o.prop.Command == amp.Answer {
+			if o.agent || n.Kind == amp.NeedQuestion && o.run == nil && o.prop.Command == amp.Answer {
 				text = ui.Quote(th, o.Text)
 			}
 			key, note := th.S(numbers, strconv.Itoa(i+1)), th.S(theme.Muted, ui.Safe(o.note))
@@ -266,7 +271,7 @@ func (e *env) drawOptions(c *column, n *need, t *amp.Task, cursor string, inside
 		})
 	}
 	own := "own words: any command of this task"
-	if n.Kind == NeedQuestion && e.ownAnswer(n, t) != nil {
+	if n.Kind == amp.NeedQuestion && e.ownAnswer(n, t) != nil {
 		own = "own words: your answer"
 	}
 	c.Add("  " + th.S(theme.Key, "o") + "  " + own)

@@ -60,18 +60,18 @@ func (e *env) idle(n *need, t *amp.Task) string {
 // stands says how the task stands as long as nobody decides.
 func (e *env) stands(n *need, t *amp.Task) string {
 	switch n.Kind {
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		if q := questionOf(n, t); q != nil {
 			return e.lapses(q)
 		}
 		return ""
-	case NeedFailed:
+	case amp.NeedFailed:
 		return "the decision stays undone; the task stays " + statusWord(t.Status)
-	case NeedEscalation:
+	case amp.NeedEscalation:
 		if t.Status.Working() {
 			return "the task goes on as " + statusWord(t.Status)
 		}
-	case NeedHeld, NeedPlan:
+	case amp.NeedHeld, amp.NeedPlan, amp.NeedDelivery, amp.NeedStopped:
 	}
 	text := "stays " + statusWord(t.Status) + " until decided: no turn, cost, commit or merge"
 	if t.Status == amp.AwaitingApproval && t.First != nil {

@@ -53,9 +53,9 @@ func TestIdle(t *testing.T) {
 			got := ""
 			seat.Do(func(e *env) tea.Cmd {
 				task := e.Board.Task(story.ID)
-				n := need{Kind: NeedPlan}
-				if all := needsOf(task); len(all) > 0 {
-					n = all[0]
+				n := need{Need: amp.Need{Kind: amp.NeedPlan}}
+				if all := task.Needs(); len(all) > 0 {
+					n = newNeed(all[0])
 				}
 				got = e.idle(&n, task)
 				return nil

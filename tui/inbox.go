@@ -34,12 +34,12 @@ func inboxKind() pageKind {
 	}
 }
 
-// inboxPage lists what waits for the admin but plans, the gravest first, with the card of the one under the cursor.
+// inboxPage lists what needs the admin but plans, the gravest first, with the card of the one under the cursor.
 type inboxPage struct {
 	e         *env
 	rows      []need
 	list      *ui.List
-	kind      NeedKind // "" shows all
+	kind      amp.NeedKind // "" shows all
 	search    listFilter
 	cols      *ui.Columns
 	colsW     int
@@ -79,7 +79,7 @@ func (p *inboxPage) version(n *need) uint64 {
 func (p *inboxPage) rebuild() {
 	p.rows = p.rows[:0]
 	for _, n := range p.e.Index.Needs {
-		if n.Kind == NeedPlan || p.kind != "" && n.Kind != p.kind {
+		if n.Kind == amp.NeedPlan || p.kind != "" && n.Kind != p.kind {
 			continue
 		}
 		if p.search.keeps(p.e.Index.Match(n.TaskID) + " " + strings.ToLower(n.What+" "+n.Text)) {
@@ -111,7 +111,7 @@ func (p *inboxPage) line(n *need, w int, selected bool) ui.Line {
 
 // seen is the admin whose ACK says that an escalation was seen.
 func (p *inboxPage) seen(n *need) string {
-	if t := p.e.Board.Task(n.TaskID); t != nil && n.Kind == NeedEscalation {
+	if t := p.e.Board.Task(n.TaskID); t != nil && n.Kind == amp.NeedEscalation {
 		if s := escalationOf(n, t); s != nil && s.SeenBy != "" {
 			return s.SeenBy
 		}
@@ -209,7 +209,7 @@ func (p *inboxPage) intent(id string) tea.Cmd {
 
 // nextKind narrows the list to the next kind that is there.
 func (p *inboxPage) nextKind() {
-	all := []NeedKind{"", NeedEscalation, NeedQuestion, NeedHeld, NeedFailed}
+	all := []amp.NeedKind{"", amp.NeedEscalation, amp.NeedQuestion, amp.NeedHeld, amp.NeedFailed, amp.NeedDelivery, amp.NeedStopped}
 	at := 0
 	for i, k := range all {
 		if k == p.kind {
@@ -296,9 +296,9 @@ func (p *inboxPage) counts() string {
 func (p *inboxPage) count() string {
 	var parts []string
 	for _, k := range []struct {
-		kind NeedKind
+		kind amp.NeedKind
 		word string
-	}{{NeedEscalation, "escalations"}, {NeedQuestion, "questions"}, {NeedHeld, "held"}, {NeedFailed, "not done"}} {
+	}{{amp.NeedEscalation, "escalations"}, {amp.NeedQuestion, "questions"}, {amp.NeedHeld, "held"}, {amp.NeedFailed, "not done"}, {amp.NeedDelivery, "to deliver"}, {amp.NeedStopped, "stopped"}} {
 		n := 0
 		for i := range p.e.Index.Needs {
 			if p.e.Index.Needs[i].Kind == k.kind {
@@ -334,7 +334,7 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 		facts = ""
 	}
 	if p.kind != "" {
-		facts = "only " + string(p.kind)
+		facts = "only " + strings.ReplaceAll(string(p.kind), "_", " ")
 		if !two {
 			facts += ", esc shows all"
 		}
@@ -390,7 +390,7 @@ func (p *inboxPage) nothing(b *ui.Block) {
 	case p.search.query != "" || p.kind != "":
 		b.Say(theme.Muted, "  Nothing matches. esc shows all.")
 	default:
-		b.Say(theme.Muted, "  Nothing waits for you. What is stuck comes here by itself.")
+		b.Say(theme.Muted, "  Nothing needs you. What is stuck comes here by itself.")
 		if n := p.e.Index.Plans; n > 0 {
 			b.Say(theme.Muted, "  "+plural(n, "plan")+" to decide: 4 opens them.")
 		}

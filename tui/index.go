@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,61 +9,22 @@ import (
 	"arbiter/amp"
 )
 
-// NeedKind is why something waits for the admin.
-type NeedKind string
-
-// The kinds of needs.
-const (
-	NeedEscalation NeedKind = "escalation"
-	NeedQuestion   NeedKind = "question"
-	NeedHeld       NeedKind = "held"
-	NeedFailed     NeedKind = "failed" // a decision that was not carried out
-	NeedPlan       NeedKind = "plan"
-)
-
-// need is one thing that waits for the admin. Seq names it: the entry that raised it.
+// need is one thing that needs the admin, as the screens list it.
 type need struct {
-	Kind     NeedKind
-	TaskID   amp.TaskID
-	Seq      uint64
-	At       time.Time
-	Severity amp.Severity // of an escalation
-	// What is a short word: the escalation's type, "held", "permission", "plan r4". Text is one line; it may be an agent's.
-	What, Text string
+	amp.Need
 	// ID is unique among the needs.
 	ID string
-	// Quoted says that Text is somebody else's words: it is shown in quotation marks.
-	Quoted bool
 }
 
 // Place is where the need is decided.
 func (n need) Place() Place {
-	if n.Kind == NeedPlan {
+	if n.Kind == amp.NeedPlan {
 		return Place{Kind: KindPlan, ID: string(n.TaskID)}
 	}
 	return Place{Kind: KindEscalation, ID: string(n.TaskID), Seq: n.Seq}
 }
 
-// rank puts what stands still for longest and weighs most first.
-func (n need) rank() int {
-	switch {
-	case n.Kind == NeedEscalation && n.Severity == amp.Critical:
-		return 0
-	case n.Kind == NeedEscalation && n.Severity == amp.Warning:
-		return 1
-	case n.Kind == NeedQuestion:
-		return 2
-	case n.Kind == NeedHeld, n.Kind == NeedFailed:
-		return 3
-	case n.Kind == NeedEscalation:
-		return 4
-	}
-	return 5
-}
-
-func compareNeeds(a, b need) int {
-	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Kind, b.Kind))
-}
+func compareNeeds(a, b need) int { return amp.CompareNeeds(a.Need, b.Need) }
 
 // facts are what the index knows of one task.
 type facts struct {
@@ -87,7 +47,7 @@ type matchWords struct {
 // index is what screens count and list of a board. It follows the board task by task, so that its cost does not depend
 // on how many tasks there are.
 type index struct {
-	// Needs are what waits for the admin, the gravest first.
+	// Needs are what needs the admin, the gravest first.
 	Needs []need
 	// Inbox and Plans count the needs of the two screens.
 	Inbox, Plans int
@@ -170,7 +130,7 @@ func (x *index) touch(t *amp.Task, gone map[uint64]bool) {
 func (x *index) count(id amp.TaskID, f *facts, by int) {
 	x.ByStatus[f.status] += by
 	for _, n := range f.needs {
-		if n.Kind == NeedPlan {
+		if n.Kind == amp.NeedPlan {
 			x.Plans += by
 		} else {
 			x.Inbox += by
@@ -217,74 +177,27 @@ func newFacts(t *amp.Task, old *facts, gone map[uint64]bool, roles map[amp.Role]
 		w := &f.words
 		f.match = strings.ToLower(strings.Join([]string{string(t.ID), string(w.status), w.title, w.with, w.risk}, " "))
 	}
-	for _, n := range needsOf(t) {
-		n.ID = string(n.Kind) + seqName(n.Seq)
+	for _, n := range t.Needs() {
 		if !gone[n.Seq] {
-			f.needs = append(f.needs, n)
+			f.needs = append(f.needs, newNeed(n))
 		}
 	}
 	return f
 }
 
-// needsOf are what of a task waits for the admin.
-func needsOf(t *amp.Task) []need {
-	if t.Status.Ended() {
-		return nil
-	}
-	var out []need
-	for i := range t.Escalations {
-		if s := &t.Escalations[i]; s.Open() {
-			out = append(out, need{
-				Kind: NeedEscalation, TaskID: t.ID, Seq: s.Seq, At: s.At, Severity: s.Severity,
-				What: string(s.Type), Text: s.Description, Quoted: s.From != amp.Coordinator && s.From != amp.System,
-			})
-		}
-	}
-	for i := range t.Questions {
-		q := &t.Questions[i]
-		out = append(out, need{
-			Kind: NeedQuestion, TaskID: t.ID, Seq: q.Seq, At: q.At, What: string(q.Type), Text: q.Request,
-			Quoted: true,
-		})
-	}
-	if t.Status == amp.Held && t.Hold != nil {
-		out = append(out, need{Kind: NeedHeld, TaskID: t.ID, Seq: t.Hold.Seq, At: t.Since, What: "held", Text: t.Hold.Why})
-	}
-	if t.Status == amp.AwaitingApproval && t.Plan != nil && !hasWaiting(t, amp.Approve, amp.Reject) {
-		out = append(out, need{
-			Kind: NeedPlan, TaskID: t.ID, Seq: t.PlanSeq, At: t.Since,
-			What: "plan r" + strconv.Itoa(t.Plan.Revision), Text: planLine(t),
-		})
-	}
-	for _, n := range t.Failed {
-		out = append(out, need{
-			Kind: NeedFailed, TaskID: t.ID, Seq: n.Seq, At: t.LastAt, What: "not done",
-			Text: string(n.Command) + " was not carried out: " + n.Why,
-		})
-	}
-	return out
-}
+func newNeed(n amp.Need) need { return need{Need: n, ID: string(n.Kind) + seqName(n.Seq)} }
 
 // hasWaiting reports whether one of the commands waits for the end of its undo time.
 func hasWaiting(t *amp.Task, names ...amp.CommandName) bool {
 	return slices.ContainsFunc(t.Waiting, func(w amp.Waiting) bool { return slices.Contains(names, w.Command.Command) })
 }
 
-func planLine(t *amp.Task) string {
-	p := t.Plan
-	risk := string(p.RiskLevel)
-	if p.RiskLevel == amp.High {
-		risk = "HIGH"
+// needYou counts needs in a sentence.
+func needYou(n int) string {
+	if n == 1 {
+		return "1 thing needs you"
 	}
-	if t.First != nil {
-		risk = secondMissing(t) + ", " + risk
-	}
-	return risk + ", " + plural(len(p.Subtasks), "subtask") + ", " + p.Title
-}
-
-// secondMissing says which approval a plan waits for after the first of two.
-func secondMissing(t *amp.Task) string {
-	return "approved by " + t.First.By + ", waits for a second admin who is not " + strings.Replace(t.NotBy(), " or ", "/", 1)
+	return strconv.Itoa(n) + " things need you"
 }
 
 func plural(n int, word string) string {

@@ -95,5 +95,5 @@ func (m *model) callText() (title, body string) {
 		body += fmt.Sprintf(", and %d more", fresh-1)
 	}
 	x := m.env.Index
-	return fmt.Sprintf("arbiter: %s for you", plural(x.Inbox+x.Plans, "thing")), body
+	return "arbiter: " + needYou(x.Inbox+x.Plans), body
 }

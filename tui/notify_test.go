@@ -57,7 +57,7 @@ func TestNotify_onlyAway(t *testing.T) {
 		t.Fatalf("it called about what was on the screen before: %v", *calls)
 	}
 	run(newPlan(t, m, script), func(tea.Msg) {})
-	if len(*calls) != 1 || !strings.HasPrefix((*calls)[0], "arbiter: 9 things for you: T-2026-0") {
+	if len(*calls) != 1 || !strings.HasPrefix((*calls)[0], "arbiter: 10 things need you: T-2026-0") {
 		t.Errorf("it called %q", *calls)
 	}
 }
@@ -122,7 +122,7 @@ func TestNotify_off(t *testing.T) {
 func TestTitle_isSafe(t *testing.T) {
 	t.Parallel()
 	m := still(t, tuitest.Scene(), 80, 24)
-	if got := m.title(); got != "(6) arbiter · now" {
+	if got := m.title(); got != "(7) arbiter · now" {
 		t.Errorf("the title is %q", got)
 	}
 }

@@ -133,7 +133,7 @@ func (n *need) words(e *env) string {
 func (e *env) needSign(n *need) (string, theme.Role) {
 	sg := e.Theme.Signs
 	switch n.Kind {
-	case NeedEscalation:
+	case amp.NeedEscalation:
 		role := theme.Text
 		switch n.Severity {
 		case amp.Critical:
@@ -143,14 +143,18 @@ func (e *env) needSign(n *need) (string, theme.Role) {
 		case amp.Info:
 		}
 		return sg.Severity(string(n.Severity)), role
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		return sg.Timeline("question"), theme.Time
-	case NeedHeld:
+	case amp.NeedHeld:
 		return sg.Status("held"), theme.Time
-	case NeedPlan:
+	case amp.NeedPlan:
 		return sg.Status("awaiting_approval"), theme.Time
-	case NeedFailed:
+	case amp.NeedFailed:
 		return sg.No, theme.Danger
+	case amp.NeedDelivery:
+		return sg.Status("approved"), theme.Good
+	case amp.NeedStopped:
+		return sg.Status("suspended"), theme.Time
 	}
 	return "?", theme.Text
 }

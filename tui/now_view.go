@@ -67,9 +67,9 @@ func (p *nowPage) nothing() string {
 		return "  The coordinator has not answered yet."
 	}
 	if p.e.Index.Count(amp.Drafting, amp.Dispatched, amp.Executing, amp.Verifying, amp.Reviewing) > 0 {
-		return "  Nothing waits for you; the agents work."
+		return "  Nothing needs you; the agents work."
 	}
-	return "  Nothing waits for you."
+	return "  Nothing needs you."
 }
 
 func (p *nowPage) oldest() string {
@@ -236,9 +236,9 @@ func (e *env) needCard(b *ui.Block, n *need) {
 		b.Spread("  "+e.statusText(t.Status, true)+e.Theme.S(theme.Muted, fmt.Sprintf(" since %s", e.Age(t.Since))),
 			fmt.Sprintf("%d/%d · %s ", t.RejectCount, t.LockAt(), riskOf(t)))
 	}
-	if n.Kind == NeedHeld || n.Kind == NeedFailed {
+	if n.Kind == amp.NeedHeld || n.Kind == amp.NeedFailed {
 		b.Para(2, ui.Safe(n.Text))
-	} else if n.Kind != NeedPlan {
+	} else if n.Kind != amp.NeedPlan {
 		b.Quote(2, n.Text, 6)
 	} else if t != nil && t.Plan != nil {
 		b.Add("  by " + ui.Safe(t.Plan.Author))

@@ -171,7 +171,7 @@ func (m *model) openPalette() tea.Cmd {
 		if _, ok := m.nav.kind(at.Kind); !ok {
 			at = Place{Kind: KindTask, ID: string(n.TaskID), Seq: n.Seq}
 		}
-		all = append(all, ui.Choice{ID: placeID(at), Text: seqName(n.Seq) + " " + n.What + " " + string(n.TaskID), Hint: "waits for you"})
+		all = append(all, ui.Choice{ID: placeID(at), Text: seqName(n.Seq) + " " + n.What + " " + string(n.TaskID), Hint: "needs you"})
 	}
 	for _, c := range m.env.searchChoices("search ") {
 		c.Text = "search: " + c.Text

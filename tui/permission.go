@@ -95,7 +95,7 @@ func (e *env) lapses(q *amp.QuestionState) string {
 	case q.Expires != nil:
 		return "at " + e.Clock(*q.Expires) + " silence becomes a no, and the turn goes on without it"
 	case q.Type == amp.QuestionPermission:
-		return "the turn waits for you: nothing is allowed by silence"
+		return "the turn needs you: nothing is allowed by silence"
 	}
 	return "the task stands still until you answer: no turn, no cost"
 }

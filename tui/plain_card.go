@@ -26,15 +26,17 @@ func (r *cardRoom) tell(p *plain) {
 	p.say("%s", p.needWords(&n))
 	p.say("The task: %s", p.taskWords(t))
 	switch n.Kind {
-	case NeedEscalation:
+	case amp.NeedEscalation:
 		p.tellEscalation(&n, t)
-	case NeedHeld:
+	case amp.NeedHeld:
 		p.tellHold(t)
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		p.tellQuestion(&n, t)
-	case NeedFailed:
+	case amp.NeedFailed:
 		p.tellFailed(&n, t)
-	case NeedPlan:
+	case amp.NeedDelivery:
+		p.tellDelivery(t)
+	case amp.NeedPlan, amp.NeedStopped:
 	}
 	p.say("If nobody decides: %s.", p.e.idle(&n, t))
 	p.tellWaiting()
@@ -277,7 +279,7 @@ func (r *cardRoom) choices(p *plain) []way {
 	var out []way
 	for _, o := range p.e.options(&n, t) {
 		text := spoken(o.Text)
-		if o.agent || n.Kind == NeedQuestion && o.run == nil && o.prop.Command == amp.Answer {
+		if o.agent || n.Kind == amp.NeedQuestion && o.run == nil && o.prop.Command == amp.Answer {
 			text = quoted(o.Text)
 		}
 		if note := spoken(o.note); note != "" {

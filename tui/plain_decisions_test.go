@@ -435,7 +435,7 @@ func TestPlain_hostile(t *testing.T) {
 func TestPlain_looking(t *testing.T) {
 	t.Parallel()
 	talking(t, "looking", tuitest.Scene, func(k *talk) {
-		k.hears("Six things wait for you: two escalations, one question, one held task, two plans.")
+		k.hears("Seven things need you: two escalations, one question, one held task, two plans, one delivery.")
 		k.says("1").hears("1. Critical escalation, hallucination lock, of T-2026-004, 18 minutes ago")
 		k.says("tasks").hears("T-2026-005 is reviewing: «Watch breathing timer», with claude, rejected 2 of 3 times, medium risk.")
 		k.says("show T-2026-005").hears("has to acknowledge the review request in").choose("The timeline").hears("Timeline of T-2026-005")
@@ -459,7 +459,7 @@ func TestPlain_news(t *testing.T) {
 	t.Parallel()
 	var s *tuitest.Script
 	talking(t, "news", func() *tuitest.Script { s = tuitest.NewScript(begin); return s }, func(k *talk) {
-		k.hears("Nothing waits for you.")
+		k.hears("Nothing needs you.")
 		var last *tuitest.Story
 		for range 12 {
 			last = s.NewTask("Retry with jitter").Propose()

@@ -20,11 +20,11 @@ func (*menuRoom) tell(p *plain) {
 	}
 	switch n := len(x.Needs); n {
 	case 0:
-		p.say("Nothing waits for you.")
+		p.say("Nothing needs you.")
 	case 1:
-		p.say("One thing waits for you: %s.", p.needCounts())
+		p.say("One thing needs you: %s.", p.needCounts())
 	default:
-		p.say("%s wait for you: %s.", capital(counted(n, "thing")), p.needCounts())
+		p.say("%s need you: %s.", capital(counted(n, "thing")), p.needCounts())
 	}
 	p.say("%s", p.taskCounts())
 	p.tellWaiting()
@@ -71,14 +71,16 @@ func (p *plain) tellWaiting() {
 func (p *plain) needCounts() string {
 	var parts []string
 	for _, k := range []struct {
-		kind NeedKind
+		kind amp.NeedKind
 		word string
 	}{
-		{NeedEscalation, "escalation"},
-		{NeedQuestion, "question"},
-		{NeedHeld, "held task"},
-		{NeedFailed, "decision not carried out"},
-		{NeedPlan, "plan"},
+		{amp.NeedEscalation, "escalation"},
+		{amp.NeedQuestion, "question"},
+		{amp.NeedHeld, "held task"},
+		{amp.NeedFailed, "decision not carried out"},
+		{amp.NeedPlan, "plan"},
+		{amp.NeedDelivery, "delivery"},
+		{amp.NeedStopped, "task that stands still"},
 	} {
 		n := 0
 		for i := range p.e.Index.Needs {
@@ -87,8 +89,12 @@ func (p *plain) needCounts() string {
 			}
 		}
 		switch {
-		case n > 1 && k.kind == NeedFailed:
+		case n > 1 && k.kind == amp.NeedFailed:
 			parts = append(parts, fmt.Sprintf("%d decisions not carried out", n))
+		case n > 1 && k.kind == amp.NeedStopped:
+			parts = append(parts, fmt.Sprintf("%d tasks that stand still", n))
+		case n > 1 && k.kind == amp.NeedDelivery:
+			parts = append(parts, fmt.Sprintf("%d deliveries", n))
 		case n > 0:
 			parts = append(parts, counted(n, k.word))
 		}
@@ -100,7 +106,7 @@ func (*menuRoom) choices(p *plain) []way {
 	x := p.e.Index
 	to := func(r room) func() error { return func() error { p.enter(r); return nil } }
 	return []way{
-		{text: fmt.Sprintf("All that waits for you: %d.", len(x.Needs)), do: to(&needsRoom{})},
+		{text: fmt.Sprintf("All that needs you: %d.", len(x.Needs)), do: to(&needsRoom{})},
 		{text: fmt.Sprintf("Tasks: %d.", len(p.e.Board.Order)), do: to(&tasksRoom{})},
 		{text: fmt.Sprintf("Inbox: %d.", x.Inbox), do: to(&needsRoom{inbox: true})},
 		{text: fmt.Sprintf("Plans: %d.", x.Plans), do: to(&needsRoom{plans: true})},
@@ -129,7 +135,7 @@ func (r *needsRoom) at() Place {
 func (r *needsRoom) needs(p *plain) []need {
 	var out []need
 	for _, n := range p.e.Index.Needs {
-		if r.inbox && n.Kind == NeedPlan || r.plans && n.Kind != NeedPlan {
+		if r.inbox && n.Kind == amp.NeedPlan || r.plans && n.Kind != amp.NeedPlan {
 			continue
 		}
 		out = append(out, n)
@@ -138,7 +144,7 @@ func (r *needsRoom) needs(p *plain) []need {
 }
 
 func (r *needsRoom) tell(p *plain) {
-	name := map[bool]string{true: "Plans", false: "What waits for you"}[r.plans]
+	name := map[bool]string{true: "Plans", false: "What needs you"}[r.plans]
 	if r.inbox {
 		name = "Inbox"
 	}

@@ -78,7 +78,8 @@ func (r *taskRoom) choices(p *plain) []way {
 	var out []way
 	t := p.task(r.id)
 	if t != nil {
-		for _, n := range needsOf(t) {
+		for _, raised := range t.Needs() {
+			n := newNeed(raised)
 			out = append(out, way{text: "Decide: " + p.needWords(&n), do: to(p.roomAt(n.Place()))})
 		}
 		if t.Plan != nil && t.Status != amp.AwaitingApproval {

@@ -22,7 +22,7 @@ func waitingPlan(risk amp.RiskLevel, change ...func(*amp.Plan)) func() *tuitest.
 func TestPlain_approve(t *testing.T) {
 	t.Parallel()
 	talking(t, "approve", waitingPlan(amp.Low), func(k *talk) {
-		k.hears("One thing waits for you: one plan.")
+		k.hears("One thing needs you: one plan.")
 		k.says("4", "1").hears("Plan of T-2026-001, revision 1", "Criterion 1 of 3: «go build ./... and go vet ./... pass»")
 		k.says("1").hears("Approve T-2026-001 r1?", "It will not merge; push; touch main", "Type yes to approve")
 		k.sent("")

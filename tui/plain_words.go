@@ -114,19 +114,23 @@ func (p *plain) needWords(n *need) string {
 		text = quoted(text)
 	}
 	switch n.Kind {
-	case NeedEscalation:
+	case amp.NeedEscalation:
 		what := fmt.Sprintf("%s escalation, %s, of %s, %s: %s", n.Severity, n.What, n.TaskID, p.ago(n.At), text)
 		if s := escalationOf(n, t); s != nil && s.SeenBy != "" {
 			what += ". Seen by " + s.SeenBy
 		}
 		return capital(spoken(what)) + "."
-	case NeedQuestion:
+	case amp.NeedQuestion:
 		return fmt.Sprintf("Question of %s, %s, %s: %s.", n.TaskID, n.What, p.ago(n.At), text)
-	case NeedHeld:
+	case amp.NeedHeld:
 		return spoken(fmt.Sprintf("Held: %s, %s: %s.", n.TaskID, p.ago(n.At), text))
-	case NeedFailed:
+	case amp.NeedFailed:
 		return spoken(fmt.Sprintf("Not carried out for %s, %s: %s.", n.TaskID, p.ago(n.At), text))
-	case NeedPlan:
+	case amp.NeedStopped:
+		return spoken(fmt.Sprintf("Stands still: %s, %s: %s.", n.TaskID, p.ago(n.At), text))
+	case amp.NeedDelivery:
+		return spoken(fmt.Sprintf("To deliver: %s, %s: %s.", n.TaskID, p.ago(n.At), text))
+	case amp.NeedPlan:
 		return fmt.Sprintf("Plan of %s, revision %d, %s risk, %s, %s: %s.", n.TaskID, t.Plan.Revision, t.Plan.RiskLevel,
 			counted(len(t.Plan.Subtasks), "subtask"), p.ago(n.At), quoted(t.Plan.Title))
 	}

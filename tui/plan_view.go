@@ -183,7 +183,7 @@ func (p *planPage) admins(t *amp.Task) string {
 	if t.First == nil {
 		return ui.Safe("two must approve who are not " + t.Plan.Author)
 	}
-	text := p.e.Theme.S(theme.Time, ui.Safe(secondMissing(t))) + ui.Safe(" ("+seqName(t.First.Seq)+" at "+p.e.Clock(t.First.At)+")")
+	text := p.e.Theme.S(theme.Time, ui.Safe(t.SecondMissing())) + ui.Safe(" ("+seqName(t.First.Seq)+" at "+p.e.Clock(t.First.At)+")")
 	if t.AllowsBy(amp.Approve, p.e.Admin) != nil {
 		text += ui.Safe(". Nobody else here? Set policy.second_admin to never, arbiter down, arbiter up, then R: the next revision needs one admin")
 	}
@@ -447,7 +447,7 @@ func (p *planPage) decideRows(c *column, t *amp.Task) {
 // ifIdle says what happens to the plan when nobody decides.
 func (p *planPage) ifIdle(b *ui.Block, t *amp.Task) {
 	if t.Status == amp.AwaitingApproval {
-		b.Field(7, "if idle", ui.Safe(p.e.idle(&need{Kind: NeedPlan}, t)))
+		b.Field(7, "if idle", ui.Safe(p.e.idle(&need{Need: amp.Need{Kind: amp.NeedPlan}}, t)))
 	}
 }
 

@@ -125,7 +125,7 @@ func (p *plansPage) rebuild() {
 		}
 	}
 	for _, n := range e.Index.Needs {
-		if n.Kind == NeedPlan {
+		if n.Kind == amp.NeedPlan {
 			add(planRow{id: n.TaskID, at: n.At})
 		}
 	}
@@ -432,7 +432,7 @@ func (p *plansPage) nothing(b *ui.Block) {
 		b.Blank(1).Say(theme.Muted, "  No plan matches. esc clears the filter.")
 		return
 	}
-	b.Blank(1).Say(theme.Muted, "  No plan waits for you. n states a new wish.")
+	b.Blank(1).Say(theme.Muted, "  No plan needs you. n states a new wish.")
 	if n := p.e.Index.Count(amp.Drafting); n > 0 {
 		b.Say(theme.Muted, "  "+plural(n, "task")+" in drafting: a plan will come.")
 	}

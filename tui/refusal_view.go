@@ -255,7 +255,7 @@ func (e *env) refusalNext(it *refusalItem, n int) string {
 	}
 	for i := range e.Index.Needs {
 		if e.Index.Needs[i].TaskID == t.ID {
-			return "the task waits for you: t opens it, 3 the Inbox"
+			return "the task needs you: t opens it, 3 the Inbox"
 		}
 	}
 	if n >= 3 {

@@ -77,10 +77,10 @@ func TestGolden_states(t *testing.T) {
 func TestTooSmall(t *testing.T) {
 	t.Parallel()
 	s := start(t, tuitest.Scene(), 49, 9)
-	s.WaitFor("6 things for you").Shows("needs 50x10", "q quit")
+	s.WaitFor("7 things need you").Shows("needs 50x10", "q quit")
 	s.Press("?", "2", ":").Shows("needs 50x10")
 	s.Resize(1, 1)
-	s.Resize(80, 24).Shows("Needs you 6").Hides("Help")
+	s.Resize(80, 24).Shows("Needs you 7").Hides("Help")
 	s.Resize(20, 3).Press("q")
 	if _, err := s.Final(); err != nil {
 		t.Errorf("quit on a small screen = %v", err)
@@ -182,9 +182,9 @@ func TestOpen(t *testing.T) {
 func TestMouse(t *testing.T) {
 	t.Parallel()
 	s := start(t, tuitest.Scene(), 80, 24)
-	s.Click(10, 11).Shows("▌ T-2026-015")
+	s.Click(10, 12).Shows("▌ T-2026-015")
 	s.Click(10, 3).Shows("▌ ▲  T-2026-006")
-	s.Wheel(10, 12, true)
+	s.Wheel(10, 13, true)
 	s.Press("tab").Shows("▌ T-2026-010")
 	s.Click(20, 0).Shows("[2 Tasks]")
 	before := len(s.script.Sent())
@@ -207,9 +207,9 @@ func TestUndo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.WaitFor("approve T-2026-011 r1 runs in 10 s · u takes it back").WaitFor("Needs you 5")
+	s.WaitFor("approve T-2026-011 r1 runs in 10 s · u takes it back").WaitFor("Needs you 6")
 	script.Advance(9900 * time.Millisecond)
-	s.Press("u").WaitFor("approve T-2026-011 is taken back").WaitFor("Needs you 6").WaitGone("takes it back")
+	s.Press("u").WaitFor("approve T-2026-011 is taken back").WaitFor("Needs you 7").WaitGone("takes it back")
 	sent := script.Sent()
 	if last := sent[len(sent)-1]; last.Command != amp.Withdraw || last.Args.Withdraws != "a-1" || last.By != "mira" {
 		t.Errorf("u sent %+v after entry %d", last, e.Seq)

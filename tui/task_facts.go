@@ -121,7 +121,7 @@ func (p *taskPage) drawFacts(t *amp.Task, w int) *drawnFacts {
 // holding is what stands in the way.
 func (p *taskPage) holding(b *ui.Block, t *amp.Task) {
 	if t.Hold != nil && t.Status == amp.Held {
-		b.Rule("Held "+seqName(t.Hold.Seq), "waits for your decision")
+		b.Rule("Held "+seqName(t.Hold.Seq), "needs your decision")
 		b.Para(2, ui.Safe(t.Hold.Why))
 	}
 	for _, s := range t.OpenEscalations() {
@@ -293,7 +293,7 @@ func (p *taskPage) contract(b *ui.Block, t *amp.Task) {
 	}
 	facts := "r" + fmt.Sprint(pl.Revision) + " " + short(pl.Hash)
 	if t.First != nil && t.Approval == nil {
-		facts = ui.Safe(secondMissing(t))
+		facts = ui.Safe(t.SecondMissing())
 	}
 	if t.Approval != nil {
 		facts = fmt.Sprintf("approved by %s at %s · r%d %s", ui.Safe(t.Approval.By), e.Clock(t.Approval.At), t.Approval.Revision, short(t.Approval.Hash))

@@ -224,7 +224,7 @@ func (f *wishForm) answered(en amp.Entry, err error) tea.Cmd {
 	if f.e.sheet == sheet(f) {
 		f.e.CloseSheet()
 	}
-	f.e.Toast(theme.Good, fmt.Sprintf("%s is entry %s: its plan will wait for you in Plans", en.TaskID, seqName(en.Seq)))
+	f.e.Toast(theme.Good, fmt.Sprintf("%s is entry %s: its plan will need you, in Plans", en.TaskID, seqName(en.Seq)))
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (d *decision) flags(c *cobra.Command) {
 	f.StringVar(&d.note, "note", "", "the reason, in your own words")
 	f.StringVar(&d.hash, "hash", "", "the content that you decide on, at least 8 digits; refused when it is not the present one")
 	f.BoolVar(&d.undo, "undo", false, "carry it out after the undo time only; arbiter withdraw takes it back until then")
-	f.BoolVar(&d.wait, "wait", false, "then watch the task until it waits for you (exit code 4) or ends")
+	f.BoolVar(&d.wait, "wait", false, "then watch the task until it needs you (exit code 4) or ends")
 }
 
 // asks adds --yes to a decision that is confirmed on a terminal.

@@ -215,7 +215,7 @@ func configText(agents []found, roles rolesConfig) []byte {
 	b.WriteString(`
 # [policy]
 # lock_at = 3         # rejections until the hallucination lock
-# hold_below = 0.8    # verdicts below this confidence wait for you
+# hold_below = 0.8    # verdicts below this confidence need you
 # second_admin = "never"  # or "high", "always": which plans two admins approve who did not write them
 # heartbeat = "30m"   # silence of a role with an open duty
 # undo = "10s"        # decisions on screens can be taken back for this long

@@ -190,7 +190,7 @@ func newStateCollector(home string) *stateCollector {
 		slots:       desc("turn_slots", "How many turns may run at once."),
 		queued:      desc("turns_queued", "Tasks that wait for a free slot."),
 		stopped:     desc("stopped", "1 while everything stands still after stop-all."),
-		waits:       desc("waits", "Things that wait for the admin."),
+		waits:       desc("waits", "Things that need the admin."),
 		refused:     desc("refusals", "Refused messages in the journal."),
 		lag:         desc("follower_lag_entries", "Entries that a follower of the journal has not dealt with.", "follower"),
 		failing:     desc("follower_failing_seconds", "For how long a follower has failed to go on; 0 when it does not.", "follower"),

@@ -13,7 +13,7 @@ import (
 func newAnswer(a *app) *cobra.Command {
 	d, question, option := &decision{}, "", ""
 	c := &cobra.Command{
-		Use: "answer TASK --option TEXT", Short: "Answer a question that waits for you", Args: takes("a TASK"),
+		Use: "answer TASK --option TEXT", Short: "Answer a question that needs you", Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
 			k, t, err := a.open(c.Context(), args[0], amp.Answer)
 			if err != nil {

@@ -20,7 +20,7 @@ import (
 func newStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Say whether the coordinator runs, how the tasks stand, and what waits for you",
+		Short: "Say whether the coordinator runs, how the tasks stand, and what needs you",
 		Args:  takes(),
 		RunE:  a.do(func(c *cobra.Command, _ []string) error { return a.status(c.Context()) }),
 	}
@@ -48,7 +48,7 @@ type statusReport struct {
 	owners map[amp.TaskID]string
 }
 
-// waiting is one thing that waits for a person.
+// waiting is one thing that needs a person.
 type waiting struct {
 	TaskID amp.TaskID `json:"task_id"`
 	Title  string     `json:"title"`
@@ -57,6 +57,8 @@ type waiting struct {
 	// For says what is to be decided, Next the command that shows or decides it.
 	For  string `json:"for"`
 	Next string `json:"next"`
+
+	need amp.Need
 }
 
 func (a *app) status(ctx context.Context) error {
@@ -94,6 +96,7 @@ func (a *app) status(ctx context.Context) error {
 			}
 			r.Waits = append(r.Waits, waitsFor(t)...)
 		}
+		slices.SortFunc(r.Waits, func(a, b waiting) int { return amp.CompareNeeds(a.need, b.need) })
 		if a.json {
 			a.outJSON(&r)
 			return nil
@@ -171,10 +174,10 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 	t.add("used today", usageText(r.Today))
 	t.print(a)
 	if len(r.Waits) == 0 {
-		a.out("\nNothing waits for you.\n")
+		a.out("\nNothing needs you.\n")
 		return
 	}
-	a.out("\nWaits for you:\n")
+	a.out("\nNeeds you:\n")
 	w := &table{}
 	for _, x := range r.Waits[:min(maxWaits, len(r.Waits))] {
 		w.add("  "+string(x.TaskID), ago(x.Since, now), x.For, x.Title)
@@ -195,53 +198,41 @@ func unconfined(crew []amp.AgentFacts) (names []string) {
 	return names
 }
 
-// maxWaits is how many of the things that wait arbiter status prints for a person.
+// maxWaits is how many of the things that need a person arbiter status prints.
 const maxWaits = 40
 
-// waitsFor says what of a task waits for a person; nil when nothing does.
+// waitsFor are what of a task needs a person, each with the command that goes on; nil when nothing does.
 func waitsFor(t *amp.Task) []waiting {
-	if t.Status.Ended() {
-		return nil
-	}
 	var all []waiting
-	add := func(since time.Time, what, next string) {
-		all = append(all, waiting{TaskID: t.ID, Title: t.Title, Status: t.Status, Since: since, For: what, Next: next})
+	for _, n := range t.Needs() {
+		what, next := needWords(t, &n)
+		all = append(all, waiting{TaskID: t.ID, Title: t.Title, Status: t.Status, Since: n.At, For: what, Next: next, need: n})
 	}
-	for _, q := range t.Questions {
-		next := fmt.Sprintf("arbiter answer %s --question %s --option …", t.ID, q.QuestionID)
-		if q.Type == amp.QuestionBudget && !slices.Contains(q.Options, amp.OptionToday) {
-			next = fmt.Sprintf("arbiter raise-limit %s --turns … --wall … --tokens … --cost …", t.ID)
+	return all
+}
+
+// needWords says what a need is about, and the command that goes on from it.
+func needWords(t *amp.Task, n *amp.Need) (what, next string) {
+	switch n.Kind {
+	case amp.NeedQuestion:
+		next = fmt.Sprintf("arbiter answer %s --question %s --option …", t.ID, n.Ref)
+		for i := range t.Questions {
+			if q := &t.Questions[i]; q.QuestionID == n.Ref && q.Type == amp.QuestionBudget && !slices.Contains(q.Options, amp.OptionToday) {
+				next = fmt.Sprintf("arbiter raise-limit %s --turns … --wall … --tokens … --cost …", t.ID)
+			}
 		}
-		add(q.At, fmt.Sprintf("%s question: %s", q.Type, q.Request), next)
-	}
-	for _, e := range t.OpenEscalations() {
-		add(e.At, fmt.Sprintf("%s escalation %s: %s", e.Severity, e.Type, e.Description), "arbiter escalation show "+e.MsgID)
-	}
-	escalated := len(t.OpenEscalations()) > 0
-	switch t.Status {
-	case amp.AwaitingApproval:
-		what := fmt.Sprintf("approval of the plan, %s risk", t.Plan.RiskLevel)
+		return n.What + " question: " + n.Text, next
+	case amp.NeedEscalation:
+		return fmt.Sprintf("%s escalation %s: %s", n.Severity, n.What, n.Text), "arbiter escalation show " + n.Ref
+	case amp.NeedPlan:
+		what = fmt.Sprintf("approval of the plan, %s risk", t.Plan.RiskLevel)
 		if t.First != nil {
 			what = fmt.Sprintf("second approval of the plan, %s risk, by an admin who is not %s", t.Plan.RiskLevel, t.NotBy())
 		}
-		add(t.Since, what, "arbiter plan show "+string(t.ID))
-	case amp.Held:
-		why := "a decision"
-		if t.Hold != nil {
-			why = t.Hold.Why
-		}
-		add(t.Since, why, "arbiter task show "+string(t.ID))
-	case amp.StatusApproved:
-		add(t.Since, "delivery", "arbiter deliver "+string(t.ID))
-	case amp.Suspended:
-		if !escalated {
-			add(t.Since, "a decision on the suspension", "arbiter task show "+string(t.ID))
-		}
-	case amp.Locked:
-		if !escalated {
-			add(t.Since, "unlocking", "arbiter unlock "+string(t.ID))
-		}
-	case amp.Drafting, amp.Dispatched, amp.Executing, amp.Verifying, amp.Reviewing, amp.Delivered, amp.Terminated:
+		return what, "arbiter plan show " + string(t.ID)
+	case amp.NeedDelivery:
+		return n.What, "arbiter deliver " + string(t.ID)
+	case amp.NeedHeld, amp.NeedFailed, amp.NeedStopped:
 	}
-	return all
+	return n.Text, "arbiter task show " + string(t.ID)
 }

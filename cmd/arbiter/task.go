@@ -232,7 +232,7 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 	}
 	r.print(a)
 	for _, w := range waitsFor(t) {
-		a.out("\nWaits for you: %s\n", textsafe.Line(w.For))
+		a.out("\nNeeds you: %s\n", textsafe.Line(w.For))
 		a.out("next: %s\n", w.Next)
 	}
 	if can := allowed(t); len(can) > 0 {

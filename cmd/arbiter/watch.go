@@ -14,7 +14,7 @@ import (
 func newTaskWatch(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch TASK",
-		Short: "Follow a task until it waits for you (exit code 4) or ends (0 delivered, 1 terminated)",
+		Short: "Follow a task until it needs you (exit code 4) or ends (0 delivered, 1 terminated)",
 		Args:  takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
 			var t *amp.Task
@@ -127,11 +127,11 @@ func (a *app) stood(b *amp.Board, t *amp.Task) error {
 	case a.json:
 		return &quietError{code: exitWaits}
 	case len(waits) > 0:
-		return &waitsError{what: fmt.Sprintf("%s is %s and waits for you: %s", t.ID, t.Status, waits[0].For), next: waits[0].Next}
+		return &waitsError{what: fmt.Sprintf("%s is %s and needs you: %s", t.ID, t.Status, waits[0].For), next: waits[0].Next}
 	case b.Stopped != nil:
 		return &waitsError{what: fmt.Sprintf("%s stands still since %s stopped everything", t.ID, b.Stopped.By), next: "arbiter thaw"}
 	}
-	return &waitsError{what: fmt.Sprintf("%s is %s and waits for you", t.ID, t.Status), next: "arbiter task show " + string(t.ID)}
+	return &waitsError{what: fmt.Sprintf("%s is %s and needs you", t.ID, t.Status), next: "arbiter task show " + string(t.ID)}
 }
 
 // endedTaskError is a watched task that was terminated.

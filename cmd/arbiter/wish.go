@@ -56,7 +56,7 @@ func newTaskNew(a *app) *cobra.Command {
 	f.IntVar(&n.turns, "turns", 0, "how many turns the task may have")
 	f.DurationVar(&n.wall, "wall", 0, "how much working time all turns together may take")
 	f.StringVar(&n.note, "note", "", "a note for the journal")
-	f.BoolVar(&n.wait, "wait", false, "then watch the task until it waits for you (exit code 4) or ends")
+	f.BoolVar(&n.wait, "wait", false, "then watch the task until it needs you (exit code 4) or ends")
 	_ = c.RegisterFlagCompletionFunc("risk", cobra.FixedCompletions([]string{"low", "medium", "high"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return c
 }
