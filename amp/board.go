@@ -164,23 +164,31 @@ func (t *Task) move(cause Cause, at time.Time) bool {
 	return true
 }
 
-// resumed is where a suspended task goes on: with a new dispatch or request, since the old ones were fenced.
+// resumed prepares a suspended task for going on: with a new dispatch or request, since the old ones were fenced.
 func (t *Task) resumed() Status {
 	switch t.Before {
 	case Dispatched, Executing:
 		t.due(DispatchResumed)
-		return Dispatched
 	case Reviewing:
 		t.Request, t.Verdict = nil, nil
-		return Verifying
 	case Verifying: // what broke a rule may be mended by now, and may be as it was
 		if t.Checked != nil && t.Checked.Violation != "" {
 			t.Checked = nil
 		}
-		return Verifying
 	case Drafting: // the planner is asked anew
 		t.Attempts = 0
-		return Drafting
+	default:
+	}
+	return t.interrupted()
+}
+
+// interrupted is where a suspended task goes on when it is resumed.
+func (t *Task) interrupted() Status {
+	switch t.Before {
+	case Dispatched, Executing:
+		return Dispatched
+	case Reviewing:
+		return Verifying
 	case "":
 		return Held
 	default:

@@ -81,7 +81,7 @@ func (b *Board) carryOut(e *Entry, t *Task, c *Command, seq uint64) {
 	case Redispatch, Reassign, Split, Accept, Override:
 		t.step(e, c, c.Command)
 	case Rollback, Deliver:
-		t.Doing = &Waiting{Command: *c, Seq: seq, At: e.At, Due: e.At}
+		t.Doing = &Waiting{Command: *c, Seq: seq, At: e.At, Due: e.At, Revision: t.Revision}
 	case Terminate:
 		t.terminate(e, c)
 	case Answer, RaiseLimit:
@@ -175,7 +175,7 @@ func (t *Task) terminate(e *Entry, c *Command) {
 	if t.move(TerminatedCause, e.At) {
 		t.fence()
 		t.due("")
-		t.Waiting, t.Questions, t.Doing = nil, nil, nil
+		t.Questions, t.Doing = nil, nil
 		t.resolve(e, c)
 	}
 }

@@ -80,12 +80,14 @@ type QuestionState struct {
 	At  time.Time `json:"at"`
 }
 
-// Waiting is a command with an undo time that has not run yet.
+// Waiting is a command with an undo time that has not run yet, or whose work in git is under way.
 type Waiting struct {
 	Command Command   `json:"command"`
 	Seq     uint64    `json:"seq"`
 	At      time.Time `json:"at"`
 	Due     time.Time `json:"due"`
+	// Revision is the task's when the work in git began.
+	Revision int `json:"revision,omitzero"`
 }
 
 // NotCarriedOut is a command whose time came when the task had moved on.
@@ -222,7 +224,7 @@ type Task struct {
 	Findings []ReviewFinding `json:"findings,omitzero"`
 	// Proof is the seq of the check that proved the current suspension, 0 until there is one.
 	Proof uint64 `json:"proof,omitzero"`
-	// Doing is the command whose git work is under way: rollback, deliver or terminate.
+	// Doing is the command whose git work is under way: rollback or deliver.
 	Doing *Waiting `json:"doing,omitzero"`
 	// DeliveredAs is the commit that was delivered: the reviewed one, or the merge. Outside is what other systems said of the task, nil
 	// when nothing was heard.

@@ -32,6 +32,7 @@ type fakeGit struct {
 	open    func(w amp.Workspace) error
 	prepare func()
 	deliver func(w amp.Workspace, d amp.Delivery) (amp.Check, error)
+	rolled  func()
 }
 
 func newFakeGit() *fakeGit {
@@ -116,6 +117,9 @@ func (g *fakeGit) RunCI(ctx context.Context, w amp.Workspace, _ [][]string, _ ti
 }
 
 func (g *fakeGit) Rollback(_ context.Context, w amp.Workspace, cp int) (amp.Check, error) {
+	if g.rolled != nil {
+		g.rolled()
+	}
 	return amp.Check{Subject: amp.CheckWorkspace, Commit: w.Commit, Checkpoint: cp, Text: "rolled back"}, nil
 }
 

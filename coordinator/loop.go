@@ -191,7 +191,7 @@ func (c *Coordinator) dirtyInOrder() []amp.TaskID {
 
 func (c *Coordinator) markAll() {
 	for _, id := range c.board.Order {
-		if t := c.board.Task(id); !t.Status.Ended() || t.Turn != nil || !t.Released {
+		if t := c.board.Task(id); !t.Status.Ended() || t.Turn != nil || !t.Released || len(t.Waiting) > 0 {
 			c.dirty[id] = true
 		}
 	}

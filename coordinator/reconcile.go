@@ -26,6 +26,9 @@ func (c *Coordinator) derive(ctx context.Context, t *amp.Task, now time.Time) []
 		return nil
 	}
 	if t.Status.Ended() {
+		if len(t.Waiting) > 0 {
+			return c.missed(t, now)
+		}
 		if t.Turn == nil && !busy {
 			c.release(ctx, t)
 		}
@@ -44,8 +47,8 @@ func (c *Coordinator) derive(ctx context.Context, t *amp.Task, now time.Time) []
 		return r
 	}
 	if t.Doing != nil {
-		if t.Doing.Command.Command == amp.Deliver && t.Status != amp.StatusApproved {
-			return []amp.Record{c.check(t, now, undelivered(t))}
+		if t.Doing.Revision != t.Revision {
+			return []amp.Record{c.check(t, now, overruled(t))}
 		}
 		c.carryOut(ctx, t)
 		return nil
@@ -254,13 +257,26 @@ func proof(t *amp.Task) amp.Check {
 	}}
 }
 
-// undelivered is the end of a delivery whose task was suspended before it was written down (AMP-174).
-func undelivered(t *amp.Task) amp.Check {
-	text := fmt.Sprintf("the task is %s since %s: the delivery was stopped. Deliver again once the task goes on; what git has of it already is found then",
-		t.Status, amp.FormatTime(t.Since))
+// overruled is the end of a rollback or delivery whose task moved on before it was written down: its admin decided on what stood there
+// before (AMP-174).
+func overruled(t *amp.Task) amp.Check {
+	name := string(t.Doing.Command.Command)
+	text := fmt.Sprintf("the task is %s since %s: the %s was stopped. Decide again once you have seen why; what git has of it already is found then",
+		t.Status, amp.FormatTime(t.Since), name)
 	return amp.Check{Subject: amp.CheckWorkspace, For: t.Doing.Command.ID, Text: text, Claims: []amp.Claim{
-		{Name: string(amp.Deliver), Finding: amp.Refuted, Blocking: true, Found: text},
+		{Name: name, Finding: amp.Refuted, Blocking: true, Found: text},
 	}}
+}
+
+// missed says of the commands that still waited when their task ended that they were not carried out.
+func (c *Coordinator) missed(t *amp.Task, now time.Time) (records []amp.Record) {
+	for _, w := range t.Waiting {
+		why := fmt.Sprintf("the task is %s since %s", t.Status, amp.FormatTime(t.Since))
+		records = append(records, c.check(t, now, amp.Check{Subject: amp.CheckCommand, For: w.Command.ID, Text: why, Claims: []amp.Claim{
+			{Name: "expects", Finding: amp.Refuted, Blocking: true, Found: why},
+		}}))
+	}
+	return records
 }
 
 // recheck judges a command whose undo time is over against the state of now, and lets it run or says why not.

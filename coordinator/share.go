@@ -71,7 +71,7 @@ func (c *Coordinator) needed(t *amp.Task) bool {
 	}
 	switch {
 	case t.Status.Ended():
-		return !t.Released && t.Workspace().Repo != "" && t.Round > 0
+		return !t.Released && t.Workspace().Repo != "" && t.Round > 0 || len(t.Waiting) > 0 && c.board.Stopped == nil
 	case c.board.Stopped != nil:
 		return false
 	case t.Status == amp.Locked && !t.HasOpen(amp.HallucinationLock), t.Doing != nil:

@@ -302,6 +302,18 @@ func hashMatches(t *amp.Task, name amp.CommandName, hash string) bool {
 
 func short(h string) string { return h[:min(8, len(h))] }
 
+// followers says in words what can follow a command.
+func followers(can []amp.CommandName) string {
+	if len(can) == 0 {
+		return "nothing can: give the two one after the other"
+	}
+	names := make([]string, len(can))
+	for i, n := range can {
+		names[i] = string(n)
+	}
+	return "what can is " + strings.Join(names, ", ")
+}
+
 // judgeContent holds the ladder of risk and the arguments that a command cannot do without (AMP-059).
 func (c *Coordinator) judgeContent(t *amp.Task, cmd *amp.Command) *amp.Problem {
 	missing := func(field, message string) *amp.Problem {
@@ -368,11 +380,8 @@ func (c *Coordinator) judgeContent(t *amp.Task, cmd *amp.Command) *amp.Problem {
 			return missing("args.checkpoint", fmt.Sprintf("there are checkpoints 1 to %d", t.Checkpoint))
 		}
 	}
-	if next != "" && !slices.Contains([]amp.CommandName{amp.Redispatch, amp.Reassign, amp.Split, amp.Accept, amp.Terminate}, next) {
-		return missing("args.next", fmt.Sprintf("%s cannot follow %s", next, cmd.Command))
-	}
-	if (next == amp.Redispatch || next == amp.Reassign) && t.Approval == nil {
-		return missing("args.next", fmt.Sprintf("%s cannot follow: no plan revision is approved", next))
+	if can := t.FollowUps(cmd.Command); next != "" && !slices.Contains(can, next) {
+		return missing("args.next", fmt.Sprintf("%s cannot follow %s here; %s", next, cmd.Command, followers(can)))
 	}
 	for field, name := range map[string]string{"args.executor": cmd.Args.Executor, "args.reviewer": cmd.Args.Reviewer} {
 		if _, ok := c.cfg.Agents[name]; name != "" && !ok {
