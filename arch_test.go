@@ -11,7 +11,7 @@ import (
 // below x.
 var allowed = map[string][]string{
 	"amp":      {},
-	"gitops":   {"amp"},
+	"gitops":   {"amp", "scratch"},
 	"forge":    {"amp"},
 	"ssot":     {"amp"},
 	"ssot/...": {"amp", "ssot"},
@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"providers/planning/sentient":     {"amp", "providers/sacp"},
 	"providers/planning/planningtest": {"amp", "providers", "providers/agenttest", "providers/planning"},
 	// The tools of all adapters import no adapter.
-	"providers/sandbox":   {"amp"},
+	"providers/sandbox":   {"amp", "scratch"},
 	"providers/sacp":      {"amp"},
 	"providers/program":   {"amp", "providers", "providers/sandbox", "providers/brief"},
 	"providers/brief":     {"amp", "providers", "providers/sacp"},
@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"coordinator":         {"amp", "ssot", "providers"},
 	"server":              {"amp", "coordinator", "providers/bus"}, // it is the bus's doors
 	"server/tlstest":      {},
+	"scratch":             {}, // a leaf under what makes temporary folders
 	"amp/plantext":        {"amp"},
 	// Cleaning what others wrote is a leaf under the screens that serves other channels to people too.
 	"notify":              {"amp", "tui/textsafe"},

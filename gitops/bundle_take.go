@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"arbiter/amp"
+	"arbiter/scratch"
 )
 
 // bounds are what a bundle may hold at most; a zero bounds nothing.
@@ -84,11 +85,11 @@ func (g *Git) Take(ctx context.Context, w amp.Workspace, turnID, file string, p 
 
 // spread puts the files of what was left into the worktree, uncommitted. The worktree is at the tip.
 func (wt *worktree) spread(ctx context.Context, p amp.Parcel) error {
-	dir, err := os.MkdirTemp(wt.g.home, "index-*")
+	dir, remove, err := scratch.Make(wt.g.home, "index")
 	if err != nil {
 		return fmt.Errorf("create a temporary index: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // temporary
+	defer func() { _ = remove() }() // temporary
 	c := wt.at()
 	c.index, c.write = filepath.Join(dir, "index"), true
 	if err := copyIndex(filepath.Join(wt.admin, "index"), c.index); err != nil {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"arbiter/scratch"
 )
 
 // Options configure a [Git].
@@ -81,28 +83,15 @@ func New(opts Options) (*Git, error) {
 		return nil, fmt.Errorf("resolve git data directory: %w", err)
 	}
 	g.home = home
-	g.sweep()
+	if err := scratch.Sweep(g.home, "apart", "index"); err != nil {
+		g.log.Warn("what a killed process left is not removed", "err", err)
+	}
 	if g.program, err = exec.LookPath("git"); err != nil {
 		return nil, fmt.Errorf("git is not installed or not on PATH: %w", err)
 	}
 	g.env = keepEnv(os.Environ(), gitEnv)
 	g.netEnv = networkEnv(os.Environ())
 	return g, g.checkVersion()
-}
-
-// oldTemp is how old a temporary folder is that nobody uses any more: what they are made for is bounded by shorter times.
-const oldTemp = 24 * time.Hour
-
-// sweep removes the temporary folders of processes that were killed.
-func (g *Git) sweep() {
-	for _, pattern := range []string{"apart-*", "index-*"} {
-		dirs, _ := filepath.Glob(filepath.Join(g.home, pattern))
-		for _, dir := range dirs {
-			if info, err := os.Lstat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > oldTemp {
-				_ = os.RemoveAll(dir) // or the next time
-			}
-		}
-	}
 }
 
 func (g *Git) checkVersion() error {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"arbiter/scratch"
 )
 
 // netEnv are the variables that a git which speaks to a remote inherits beside [gitEnv]: how it gets there, and who speaks for the person.
@@ -151,11 +153,11 @@ func (r *repo) apart(ctx context.Context) (c call, end func(), err error) {
 	if err != nil {
 		return c, nil, err
 	}
-	dir, err := os.MkdirTemp(r.g.home, "apart-")
+	dir, remove, err := scratch.Make(r.g.home, "apart")
 	if err != nil {
 		return c, nil, fmt.Errorf("prepare an exchange with a remote: %w", err)
 	}
-	end = func() { _ = os.RemoveAll(dir) } // it holds nothing of its own
+	end = func() { _ = remove() } // it holds nothing of its own
 	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 	if format = strings.TrimSpace(format); format != "sha1" {
 		config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = " + format + "\n"

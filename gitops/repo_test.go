@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arbiter/amp"
+	"arbiter/scratch"
 )
 
 // TestReaders: go-git and git give the same answers.
@@ -219,19 +220,18 @@ func TestNewLines(t *testing.T) {
 func TestNew_sweeps(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	long := time.Now().Add(-oldTemp - time.Hour)
-	for _, name := range []string{"apart-1/refs", "index-1/x", "apart-2/refs", "other-1/x"} {
+	for _, name := range []string{"apart-1/refs", "index-1/x", "other-1/x"} {
 		if err := os.MkdirAll(filepath.Join(b.g.home, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"apart-1", "index-1", "other-1"} {
-		if err := os.Chtimes(filepath.Join(b.g.home, name), long, long); err != nil {
-			t.Fatal(err)
-		}
+	used, remove, err := scratch.Make(b.g.home, "apart")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = remove() })
 	b.again()
-	for name, stays := range map[string]bool{"apart-1": false, "index-1": false, "apart-2": true, "other-1": true, "worktrees": true} {
+	for name, stays := range map[string]bool{"apart-1": false, "index-1": false, filepath.Base(used): true, "other-1": true, "worktrees": true} {
 		if exists(filepath.Join(b.g.home, name)) != stays {
 			t.Errorf("%s is there: %v, want %v", name, !stays, stays)
 		}

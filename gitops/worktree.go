@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"arbiter/amp"
+	"arbiter/scratch"
 )
 
 // worktree is a checkout that this package made: a task's, or a reviewer's disposable one.
@@ -335,11 +336,11 @@ func (wt *worktree) tree(ctx context.Context) (string, error) {
 	if err := wt.followHead(ctx); err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp(wt.g.home, "index-*")
+	dir, remove, err := scratch.Make(wt.g.home, "index")
 	if err != nil {
 		return "", fmt.Errorf("create a temporary index: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // temporary
+	defer func() { _ = remove() }() // temporary
 	c := wt.at()
 	c.index, c.write = filepath.Join(dir, "index"), true
 	if err := copyIndex(wt.keptIndex(), c.index); err != nil {

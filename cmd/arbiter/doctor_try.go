@@ -17,10 +17,14 @@ import (
 	"arbiter/gitops"
 	"arbiter/providers"
 	"arbiter/providers/program"
+	"arbiter/scratch"
 )
 
 // tryTime bounds the call that tries an agent.
 const tryTime = 3 * time.Minute
+
+// tryName begins the names of the folders in which agents are tried.
+const tryName = "try"
 
 // tryPrompt is the cheapest call that shows that an agent answers.
 var tryPrompt = providers.Prompt{System: "You answer in one word and use no tools.", Text: "Answer with the one word: ready"}
@@ -65,11 +69,11 @@ func tryAgent(ctx context.Context, home, name string, agent coordinator.AgentCon
 		return finding{what, "ok", "takes part by itself; there is nothing to call", ""}
 	}
 	// Not below the system's folder for temporary files: programs refuse to keep their helpers there.
-	dir, err := os.MkdirTemp(home, "try-")
+	dir, remove, err := scratch.Make(home, tryName)
 	if err != nil {
 		return finding{what, "fail", err.Error(), "Make room, or name another data directory with --home."}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what stays is below the data directory and does no harm
+	defer func() { _ = remove() }() // the next coordinator removes what stays
 	turn := providers.Turn{
 		ID: "try-" + uuid.Must(uuid.NewV7()).String(), Role: amp.Coordinator, Epoch: 1, Prompt: &tryPrompt,
 		Dir: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home"), Limits: agent.Limits,

@@ -15,6 +15,7 @@ import (
 	"arbiter/amp"
 	"arbiter/coordinator"
 	"arbiter/providers/sandbox"
+	"arbiter/scratch"
 	"arbiter/server"
 	"arbiter/ssot/audit"
 	"arbiter/ssot/sqlite"
@@ -66,6 +67,9 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := errors.Join(scratch.Sweep(home, tryName), sandbox.Sweep()); err != nil {
+		logger.Warn("what a killed process left is not removed", "err", err)
+	}
 	file, _ := a.configPath()
 	mirror, err := cfg.mirror(home, filepath.Dir(file), log, logger, nil)
 	if err != nil {

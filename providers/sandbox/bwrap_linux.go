@@ -39,7 +39,7 @@ func (c *Cage) bubblewrap(spec *Spec, argv []string) ([]string, error) {
 	extra := []string{self}
 	shim := []string{self, ShimCommand, "-reset"}
 	if c.proxy != nil {
-		extra = append(extra, c.proxy.dir)
+		extra = append(extra, filepath.Dir(c.proxy.socket))
 		shim = append(shim, "-listen", strconv.Itoa(cagePort), "-to", c.proxy.socket)
 	}
 	shim = append(shim, "-processes", strconv.Itoa(cmp.Or(spec.Limits.Processes, manyProcesses)))

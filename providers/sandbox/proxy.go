@@ -20,7 +20,24 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"arbiter/scratch"
 )
+
+// proxyName begins the names of the folders in which proxies have their sockets.
+const proxyName = "arbiter-proxy"
+
+// shortTemp holds those folders where the path of the system's own is too long for a socket.
+const shortTemp = "/tmp"
+
+// Sweep removes the sockets that proxies of killed processes left in the system's folder for temporary files.
+func Sweep() error {
+	err := scratch.Sweep("", proxyName)
+	if os.TempDir() != shortTemp {
+		err = errors.Join(err, scratch.Sweep(shortTemp, proxyName))
+	}
+	return err
+}
 
 // cagePort is where the model is reached inside a cage of Bubblewrap. The port is of a network of the cage's own, so nobody else has it.
 const cagePort = 20128
@@ -46,9 +63,9 @@ type proxy struct {
 	caps   Caps
 	meter  func(Used) error
 	told   func(status int, retry time.Duration)
-	url    string // as programs reach it
-	prefix string // in front of every path, a secret where others could reach the port
-	dir    string // holds the socket
+	url    string       // as programs reach it
+	prefix string       // in front of every path, a secret where others could reach the port
+	remove func() error // takes the folder of the socket away
 	socket string
 	port   int
 	log    *lines
@@ -81,8 +98,8 @@ func openProxy(l *Leash, unixSocket bool) (*proxy, error) {
 	listener, err := p.listen(unixSocket)
 	if err != nil {
 		p.cancel(nil)
-		if p.dir != "" {
-			_ = os.RemoveAll(p.dir) // temporary
+		if p.remove != nil {
+			_ = p.remove() // temporary
 		}
 		return nil, err
 	}
@@ -118,15 +135,15 @@ func (p *proxy) listen(unixSocket bool) (net.Listener, error) {
 		p.url = p.address(p.port)
 		return l, nil
 	}
-	dir, err := os.MkdirTemp("", "arbiter-")
+	dir, remove, err := scratch.Make("", proxyName)
 	if err == nil && len(dir) > 90 { // the kernel wants paths of sockets under 108 bytes
-		_ = os.Remove(dir)
-		dir, err = os.MkdirTemp("/tmp", "arbiter-")
+		_ = remove()
+		dir, remove, err = scratch.Make(shortTemp, proxyName)
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.dir, p.socket = dir, filepath.Join(dir, "model")
+	p.remove, p.socket = remove, filepath.Join(dir, "model")
 	p.url = p.address(cagePort)
 	return lc.Listen(p.ctx, "unix", p.socket)
 }
@@ -145,8 +162,8 @@ func (p *proxy) close() {
 	<-p.done
 	<-p.probed
 	p.transport.CloseIdleConnections()
-	if p.dir != "" {
-		_ = os.RemoveAll(p.dir) // temporary
+	if p.remove != nil {
+		_ = p.remove() // temporary
 	}
 }
 
