@@ -49,7 +49,15 @@ func parse(r *Record) (any, error) {
 	case KindOutside:
 		return parseBody[Outside](r)
 	}
-	return nil, fmt.Errorf("kind %q is not known to this version", r.Kind)
+	return nil, &UnknownKindError{r.Kind}
+}
+
+// UnknownKindError says that an entry is of a kind that this version does not know: a newer one wrote it.
+type UnknownKindError struct{ Kind Kind }
+
+// Error names the kind.
+func (e *UnknownKindError) Error() string {
+	return fmt.Sprintf("kind %q is not known to this version", e.Kind)
 }
 
 func parseBody[T any](r *Record) (*T, error) {

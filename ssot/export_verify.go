@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -25,6 +26,8 @@ const (
 type LineError struct {
 	Line int
 	Why  string
+	// Newer says that a newer version of Arbiter may have written the line: this one does not know its form or its kind.
+	Newer bool
 }
 
 // Error names the line and the reason.
@@ -85,11 +88,11 @@ func ReadExport(ctx context.Context, r io.Reader, progress func(int, int64), eac
 	case ctx.Err() != nil:
 		return x.report, ctx.Err()
 	case errors.Is(err, bufio.ErrTooLong):
-		return x.report, &LineError{x.line + 1, fmt.Sprintf("it is longer than %d bytes, which no entry is", maxLine)}
+		return x.report, &LineError{Line: x.line + 1, Why: fmt.Sprintf("it is longer than %d bytes, which no entry is", maxLine)}
 	case err != nil:
 		return x.report, fmt.Errorf("read the export behind line %d: %w", x.line, err)
 	case !x.ended:
-		return x.report, &LineError{x.line + 1, "the export ends without its last line: it was cut off"}
+		return x.report, &LineError{Line: x.line + 1, Why: "the export ends without its last line: it was cut off"}
 	}
 	return x.report, nil
 }
@@ -110,7 +113,7 @@ type exportReader struct {
 }
 
 func (x *exportReader) wrong(format string, args ...any) error {
-	return &LineError{x.line, fmt.Sprintf(format, args...)}
+	return &LineError{Line: x.line, Why: fmt.Sprintf(format, args...)}
 }
 
 func (x *exportReader) next(l *exportLine, each func(*amp.Entry) error) error {
@@ -126,7 +129,8 @@ func (x *exportReader) next(l *exportLine, each func(*amp.Entry) error) error {
 		return err
 	}
 	if err := each(&l.entry); err != nil {
-		return x.wrong("%v", err)
+		_, newer := errors.AsType[*amp.UnknownKindError](err)
+		return &LineError{Line: x.line, Why: err.Error(), Newer: newer}
 	}
 	return nil
 }
@@ -159,17 +163,27 @@ func (x *exportReader) follows(e *amp.Entry, whole bool) error {
 	return nil
 }
 
+// newerForm is a form that a newer version may write.
+var newerForm = regexp.MustCompile(`^arbiter/\d{1,9}$`)
+
 // end compares the last line with what came before it.
 func (x *exportReader) end(line []byte) error {
+	var form struct {
+		Export string `json:"export"`
+	}
+	if err := json.Unmarshal(line, &form); err == nil && form.Export != ExportForm {
+		return &LineError{
+			Line: x.line, Newer: newerForm.MatchString(form.Export),
+			Why: fmt.Sprintf("the export has the form %.40q, this program reads %q", form.Export, ExportForm),
+		}
+	}
 	var end ExportEnd
 	if err := json.Unmarshal(line, &end, json.RejectUnknownMembers(true)); err != nil {
 		return x.wrong("it is no last line of an export: %v", err)
 	}
 	switch p := &end.Part; {
-	case end.Export != ExportForm:
-		return x.wrong("the export has the form %q, this program reads %q", end.Export, ExportForm)
 	case end.Whole() && x.gapLine != 0:
-		return &LineError{x.gapLine, fmt.Sprintf("entries %d to %d are missing before it", x.report.Gaps[0].From, x.report.Gaps[0].To)}
+		return &LineError{Line: x.gapLine, Why: fmt.Sprintf("entries %d to %d are missing before it", x.report.Gaps[0].From, x.report.Gaps[0].To)}
 	case end.Entries != x.n || end.First != x.first || end.Last != x.head.Seq || end.Sum != x.sum():
 		return x.wrong("it tells of %d entries, %d to %d with the sum %s; the file has %d, %d to %d with %s", end.Entries, end.First, end.Last,
 			end.Sum, x.n, x.first, x.head.Seq, x.sum())

@@ -72,7 +72,7 @@ var sentinels = server.Sentinels{
 // explain decides, in one place, what a person reads of an error, and the exit code.
 func explain(err error) explanation {
 	e := explanation{What: err.Error(), Code: exitFailed}
-	if ok := explainOurs(err, &e) || explainMirror(err, &e) || explainSearch(err, &e) || explainOutput(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainCoordinator(err, &e) ||
+	if ok := explainPartly(err, &e) || explainOurs(err, &e) || explainMirror(err, &e) || explainSearch(err, &e) || explainOutput(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainCoordinator(err, &e) ||
 		explainSystem(err, &e); !ok {
 		e.Means = "Nothing more is known about it."
 		e.Next = "Try again; if it stays, run arbiter doctor and look at the log that arbiter status names."
@@ -182,6 +182,10 @@ func explainStore(err error, e *explanation) bool {
 		e.Means, e.Next = "This program would not understand it.", "Install the newer version of Arbiter again."
 		return true
 	}
+	if _, ok := errors.AsType[*amp.UnknownKindError](err); ok {
+		e.Means, e.Next = "A newer version of Arbiter wrote it; this program would not understand it.", newerNext
+		return true
+	}
 	if x, ok := errors.AsType[*ssot.OlderError](err); ok {
 		e.Means = "Nothing was changed. Whoever opens it for writing brings its tables up to date; its entries stay as they are."
 		e.Next = "Start its coordinator once: arbiter up. Of a copy: arbiter --home " + filepath.Dir(x.Path) + " journal rebuild"
@@ -279,6 +283,10 @@ func explainSystem(err error, e *explanation) bool {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		e.Means = "Arbiter may not read or write there. Nothing was changed."
 		e.Next = "Change the folder's owner or mode, or name another data directory with --home or ARBITER_HOME."
+	case errors.Is(err, syscall.ENOTDIR):
+		e.Means, e.Next = "A file stands where a folder is meant. Nothing was done.", "Check the path."
+	case errors.Is(err, syscall.EISDIR):
+		e.Means, e.Next = "A folder stands where a file is meant. Nothing was done.", "Name a file."
 	case errors.Is(err, syscall.EPIPE):
 		e.What, e.Code = "", exitFailed
 	default:

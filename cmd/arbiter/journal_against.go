@@ -205,11 +205,8 @@ func (a *app) importClone(ctx context.Context, c *github.Clone, where, with stri
 	defer func() { err = errors.Join(err, log.Close()) }()
 	_, n, err := ssot.Copy(ctx, c, log, p.show)
 	p.end()
-	if errors.Is(err, ssot.ErrOther) {
-		return &usageError{what: err.Error(), means: fmt.Sprintf("%s were stored.", entriesOf(n)), next: "Import into an empty data directory: --home DIR"}
-	}
 	if err != nil {
-		return err
+		return takeover(err, n, "Import into an empty data directory: --home DIR")
 	}
 	return a.reportHead(ctx, log, "imported", n)
 }
@@ -233,7 +230,9 @@ func (a *app) supply(ctx context.Context, c *github.Clone, file string) error {
 		}
 		return nil
 	})
-	if line, ok := errors.AsType[*ssot.LineError](err); ok {
+	if line, ok := errors.AsType[*ssot.LineError](err); ok && line.Newer {
+		return &usageError{what: file + ", " + line.Error(), means: "A newer version of Arbiter wrote it. Nothing was stored.", next: newerNext}
+	} else if ok {
 		return &usageError{what: file + ", " + line.Error(), means: "Nothing was stored.", next: "Name an export that verifies: arbiter journal verify --file " + file}
 	}
 	return err

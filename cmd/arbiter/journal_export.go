@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,7 +100,7 @@ func moment(flag, value string) (time.Time, error) {
 	return f.Search.Since.UTC(), nil
 }
 
-// input opens a file that was named, or standard input for -. Its size is -1 when that is not known.
+// input opens an export that was named, or standard input for -. Its size is -1 when that is not known, and then it is read once only.
 func (a *app) input(file string) (io.ReadCloser, int64, error) {
 	if file == "-" {
 		return io.NopCloser(a.stdin), -1, nil
@@ -108,8 +110,40 @@ func (a *app) input(file string) (io.ReadCloser, int64, error) {
 		return nil, 0, fmt.Errorf("read the export: %w", err)
 	}
 	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		return struct {
+			io.Reader
+			io.Closer
+		}{f, f}, -1, nil // a pipe, as a shell makes of <(command)
+	}
+	if err == nil {
+		err = noExport(file, f)
+	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, st.Size(), nil
+}
+
+// The first bytes of files that are taken for an export.
+var (
+	databaseMark = []byte("SQLite format 3\x00")
+	gzipMark     = []byte{0x1f, 0x8b}
+)
+
+// noExport says what a file is that somebody takes for an export.
+func noExport(file string, f *os.File) error {
+	start := make([]byte, len(databaseMark))
+	n, err := f.ReadAt(start, 0)
+	switch start = start[:n]; {
+	case errors.Is(err, syscall.EISDIR):
+		return usage("%s is a folder, no export", file).then("Name a file. What is in a data directory is copied by: arbiter journal copy --from " + file + " --to DIR")
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("read the export: %w", err)
+	case bytes.Equal(start, databaseMark):
+		return usage("%s is a database, no export", file).then("A backup is restored by putting it as journal.db into an empty data directory, then arbiter journal verify; docs/journal.md says how.")
+	case bytes.HasPrefix(start, gzipMark):
+		return usage("%s is compressed", file).then("Unpack it, or read it unpacked from standard input: gzip -dc " + file + " | arbiter journal import -")
+	}
+	return nil
 }

@@ -64,22 +64,66 @@ func (a *app) importFile(ctx context.Context, file string) (err error) {
 	defer p.end()
 	n, err := ssot.Import(ctx, log, twice, p.bytes(size))
 	p.end()
-	stored := "Nothing was stored."
-	if n > 0 {
-		stored = fmt.Sprintf("%s of it are stored.", entriesOf(n))
-	}
-	line, isLine := errors.AsType[*ssot.LineError](err)
-	switch {
+	stored := storedText(n)
+	switch line, isLine := errors.AsType[*ssot.LineError](err); {
+	case isLine && line.Newer:
+		return &usageError{what: file + ", " + line.Error(), means: "A newer version of Arbiter wrote it. " + stored, next: newerNext}
 	case isLine:
-		return &usageError{what: file + ", " + line.Error(), means: stored, next: "Export the journal again, and import that."}
+		return &usageError{what: file + ", " + line.Error(), means: "The export is not what was written, or not all of it. " + stored, next: "Export the journal again, and import that."}
 	case errors.Is(err, ssot.ErrPart):
 		return &usageError{what: file + ": " + err.Error(), means: stored, next: "Import the export of a whole journal: arbiter journal export -o FILE"}
-	case errors.Is(err, ssot.ErrOther):
-		return &usageError{what: err.Error(), means: stored, next: "Import into an empty data directory: --home DIR"}
+	case errors.Is(err, ssot.ErrChanged):
+		return &usageError{what: file + ": " + err.Error(), means: stored, next: "Give it again when nobody writes to it; the import goes on where it ended."}
 	case err != nil:
-		return err
+		return takeover(err, n, "Import into an empty data directory: --home DIR")
 	}
 	return a.reportHead(ctx, log, "imported", n)
+}
+
+// newerNext is what helps with what a newer version wrote.
+const newerNext = "Install a newer version of Arbiter, at least the one that wrote it, and give the same command again."
+
+// storedText says how much of another journal was stored.
+func storedText(n int) string {
+	if n == 0 {
+		return "Nothing was stored."
+	}
+	return fmt.Sprintf("%s of it are stored, and are right.", entriesOf(n))
+}
+
+// takeover is the error of a journal that was taken over up to n new entries, into a store that may be another one.
+func takeover(err error, n int, elsewhere string) error {
+	if x, ok := errors.AsType[*ssot.AheadError](err); ok {
+		return &usageError{what: x.Error(), means: "Nothing is missing there. " + storedText(n), next: "Use it as it is. " + elsewhere}
+	}
+	if errors.Is(err, ssot.ErrOther) {
+		return &usageError{what: err.Error(), means: storedText(n), next: elsewhere}
+	}
+	return &partlyError{err, n}
+}
+
+// partlyError is what ended the taking over of a journal after n new entries.
+type partlyError struct {
+	err error
+	n   int
+}
+
+func (e *partlyError) Error() string { return e.err.Error() }
+
+func (e *partlyError) Unwrap() error { return e.err }
+
+// explainPartly says what became of the entries, whatever ended it.
+func explainPartly(err error, e *explanation) bool {
+	x, ok := errors.AsType[*partlyError](err)
+	if !ok {
+		return false
+	}
+	*e = explain(x.err)
+	e.Means = storedText(x.n) + " Given again, the same command goes on from there."
+	if errors.Is(x.err, context.Canceled) {
+		e.Next = "Give the same command again."
+	}
+	return true
 }
 
 // spool keeps standard input in a file of its own, since it is read twice. The file has no name and goes when it is closed.
@@ -163,11 +207,8 @@ func (a *app) copyJournal(ctx context.Context, source, to string) (err error) {
 	defer p.end()
 	_, n, err := ssot.Copy(ctx, from, store, p.show)
 	p.end()
-	if errors.Is(err, ssot.ErrOther) {
-		return &usageError{what: err.Error(), next: "Copy into an empty data directory, or go on with one that holds the beginning of this journal."}
-	}
 	if err != nil {
-		return err
+		return takeover(err, n, "Copy into an empty data directory, or go on with one that holds the beginning of this journal; --from names what is copied, --to where to.")
 	}
 	return a.reportHead(ctx, store, "copied", n)
 }

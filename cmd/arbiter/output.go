@@ -89,6 +89,9 @@ func explainOutput(err error, e *explanation) bool {
 	if x, ok := errors.AsType[*exportError](err); ok {
 		e.What = x.Error()
 		e.Means, e.Next = "The export is not what was written, or not all of it.", "Take another copy of it, or export the journal again: arbiter journal export"
+		if x.line.Newer {
+			e.Means, e.Next = "A newer version of Arbiter wrote it; what it says could not be checked.", newerNext
+		}
 		return true
 	}
 	x, ok := errors.AsType[*outputError](err)

@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -182,7 +183,7 @@ func makeDir(dir string) error {
 		return err
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return fmt.Errorf("%s is not a directory", dir)
+		return &os.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
 	}
 	if err := syncPath(parent); err != nil && !errors.Is(err, fs.ErrPermission) { // one may write to a directory and not read it
 		return err
