@@ -15,6 +15,10 @@ const (
 	longestWait = 15 * time.Minute
 )
 
+// longestAsked is how long a provider may ask to be left alone. What asks for more is the admin's to decide on: it may be a mistake, or a way to
+// hold a task up for ever.
+const longestAsked = 24 * time.Hour
+
 // maxPauses is how often an agent is tried again by itself before the admin is asked.
 const maxPauses = 12
 
@@ -29,12 +33,20 @@ func retryAt(t *amp.Task, agent string, f *providers.TurnError, now time.Time) *
 	if i := slices.IndexFunc(t.Pauses, func(p amp.AgentPause) bool { return p.Agent == agent }); i >= 0 {
 		times = t.Pauses[i].Times
 	}
-	if times >= maxPauses {
+	if times >= maxPauses || f.Retry > longestAsked {
 		return nil
 	}
 	wait := min(firstWait<<min(times, 10), longestWait)
 	at := now.UTC().Add(max(wait, f.Retry))
 	return &at
+}
+
+// limitText is what a failure at a limit says.
+func limitText(f *providers.TurnError) string {
+	if f.Retry > longestAsked {
+		return fmt.Sprintf("it wants to be left alone for %s: %s", f.Retry.Round(time.Minute), f.Text)
+	}
+	return f.Text
 }
 
 // standIn is the first agent that may work in the place of one at its limit, "" when none may.

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,57 @@ func TestLimit_rate(t *testing.T) {
 			t.Errorf("pauses = %+v", task.Pauses)
 		}
 	})
+}
+
+// A provider is believed for a day. One that asks for more, by mistake or to hold the task up, is the admin's to decide on, and one that asks for
+// less than nothing is tried again as if it had said nothing. Afterwards every deadline acts again (AMP-041, AMP-170).
+func TestLimit_absurdWaits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		retry time.Duration
+		wait  time.Duration // 0: the admin is asked
+	}{
+		"nothing":            {0, 30 * time.Second},
+		"less than nothing":  {-99999999 * time.Second, 30 * time.Second},
+		"the least there is": {math.MinInt64, 30 * time.Second},
+		"a day":              {24 * time.Hour, 24 * time.Hour},
+		"a day and a bit":    {24*time.Hour + 1, 0},
+		"three years":        {99999999 * time.Second, 0},
+		"the most there is":  {math.MaxInt64, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				turns := 0
+				r := newRig(t, func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+					if turns++; turns == 1 { // nobody has acknowledged yet
+						return providers.Outcome{}, &providers.TurnError{Failure: providers.FailRate, Text: "too many requests", Retry: tc.retry}
+					}
+					return idleTurn(ctx, turn, n, emit)
+				}, judges(amp.Approved))
+				began := time.Now()
+				id := r.task()
+				task := r.get(id)
+				if tc.wait == 0 {
+					if len(task.Questions) != 1 || !strings.Contains(task.Questions[0].Request, "to be left alone") {
+						t.Fatalf("questions %+v, pauses %+v: the task waits and nobody is asked", task.Questions, task.Pauses)
+					}
+					r.submit(amp.Command{Command: amp.Answer, TaskID: id, Args: amp.Args{Question: task.Questions[0].QuestionID, Option: amp.OptionTryAgain}})
+				}
+				time.Sleep(tc.wait + time.Second)
+				synctest.Wait()
+				if turns != 2 {
+					t.Fatalf("%d turns after %s, pauses %+v", turns, time.Since(began), task.Pauses)
+				}
+				time.Sleep(10 * time.Minute) // the executor does not acknowledge
+				synctest.Wait()
+				r.want(id, amp.Suspended)
+				if got := r.alarms(id); len(got) != 1 || got[0] != amp.AckTimeoutEsc {
+					t.Errorf("escalations %v", got)
+				}
+			})
+		})
+	}
 }
 
 // TestLimit_auth: a missing key is the admin's to mend: one question, no blind tries, and "try again" goes on.

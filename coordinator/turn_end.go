@@ -242,7 +242,7 @@ func (c *Coordinator) endedBadly(t *amp.Task, l *liveTurn, e ending, u *amp.Turn
 		default:
 			if te.Failure.Pauses() {
 				u.RetryAt = retryAt(t, l.Agent, te, now)
-				return end(amp.TurnPaused, te.Text, more...)
+				return end(amp.TurnPaused, limitText(te), more...)
 			}
 		}
 		if te.Tail != "" {

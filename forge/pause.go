@@ -2,6 +2,7 @@ package forge
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,8 +14,16 @@ import (
 // limitWait is the least after a secondary limit that names no time, as GitHub asks for.
 const limitWait = time.Minute
 
-// Pause is how long GitHub asks to be left alone, and why; zero when an error is about something else.
+// longestPause is how long GitHub is believed to want to be left alone.
+const longestPause = 24 * time.Hour
+
+// Pause is how long GitHub asks to be left alone, at most a day, and why; zero when an error is about something else.
 func Pause(err error) (why string, wait time.Duration) {
+	why, wait = asked(err)
+	return why, min(wait, longestPause)
+}
+
+func asked(err error) (why string, wait time.Duration) {
 	const asks = "GitHub asks for a pause"
 	if x, ok := errors.AsType[*gh.RateLimitError](err); ok {
 		return "the rate limit of GitHub is used up", max(time.Second, time.Until(x.Rate.Reset.Time))
@@ -33,7 +42,7 @@ func Pause(err error) (why string, wait time.Duration) {
 	if code := x.Response.StatusCode; code != http.StatusTooManyRequests && (code != http.StatusForbidden || after == "") {
 		return "", 0
 	}
-	if s, err := strconv.Atoi(after); err == nil && s >= 0 && s <= 1<<20 {
+	if s, err := strconv.Atoi(after); err == nil && s >= 0 && s < math.MaxInt64/int(time.Second) {
 		return asks, max(time.Second, time.Duration(s)*time.Second)
 	}
 	return asks, limitWait

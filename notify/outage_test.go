@@ -2,8 +2,10 @@ package notify_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -146,6 +148,28 @@ func TestLimited(t *testing.T) {
 			t.Errorf("%s, %d calls", took, r.tg.Calls("sendMessage"))
 		}
 	})
+}
+
+// TestLimited_absurd: who asks to be left alone for years, by mistake, is asked again the next day; less than nothing is as good as nothing.
+func TestLimited_absurd(t *testing.T) {
+	t.Parallel()
+	for after, least := range map[int]time.Duration{99999999: 24 * time.Hour, math.MaxInt64 / 2: 24 * time.Hour, -7: 0} {
+		t.Run(strconv.Itoa(after), func(t *testing.T) {
+			t.Parallel()
+			story(t, func(t *testing.T, r *rig) {
+				r.j.plan(t, amp.Low, 1)
+				r.tg.Fail("sendMessage", 429, after)
+				began := time.Now()
+				r.start()
+				defer r.stop()
+				time.Sleep(least + time.Minute)
+				r.until("the message", func() bool { return len(r.tg.Messages()) > 0 })
+				if took := time.Since(began); took < least || took > least+2*time.Minute {
+					t.Errorf("it was tried again after %s, want %s", took, least)
+				}
+			})
+		})
+	}
 }
 
 // TestLost: Telegram took a message whose answer was lost. It is sent again; either one decides, once, and both say what became of it.

@@ -86,6 +86,9 @@ func newBot(t *Telegram) *bot {
 	}}
 }
 
+// longestAsked is how long Telegram is believed to want to be left alone.
+const longestAsked = 24 * time.Hour
+
 // apiError is what Telegram answered instead of a result.
 type apiError struct {
 	Method string
@@ -161,7 +164,7 @@ func (b *bot) post(ctx context.Context, token, method string, in, out any, limit
 		} `json:"parameters"`
 	}
 	if err := json.Unmarshal(body, &a); err != nil || !a.OK {
-		e := &apiError{Method: method, Code: res.StatusCode, Text: a.Description, After: time.Duration(a.Parameters.RetryAfter) * time.Second}
+		e := &apiError{Method: method, Code: res.StatusCode, Text: a.Description, After: min(max(time.Duration(a.Parameters.RetryAfter), 0), longestAsked/time.Second) * time.Second}
 		if err != nil {
 			e.Text = "no answer of the Bot API"
 			if res.StatusCode == http.StatusOK { // a portal or a proxy answered: it is no word of Telegram's
