@@ -373,7 +373,7 @@ func TestTerminal_calls(t *testing.T) {
 		t.Errorf("%d bells, want one", p.Bells())
 	}
 	osc := strings.Join(p.OSC(), "\n")
-	for _, form := range []string{"9;arbiter: 2 things for you", "777;notify;arbiter: 2 things for you", "99;i=1:d=0;arbiter: 2 things for you"} {
+	for _, form := range []string{"9;arbiter: 2 things need you", "777;notify;arbiter: 2 things need you", "99;i=1:d=0;arbiter: 2 things need you"} {
 		if strings.Count(osc, form) != 1 {
 			t.Errorf("the form %q was sent %d times:\n%s", form, strings.Count(osc, form), osc)
 		}
