@@ -180,11 +180,13 @@ func (b *Board) foldAck(e *Entry, a *Ack) {
 		return
 	}
 	typ := o.Type
+	if a.Status == AckRefused && typ != TaskDispatch {
+		o.Refused = beginning(a.Reason, maxWhy)
+		return
+	}
 	t.Open = slices.DeleteFunc(t.Open, func(o Obligation) bool { return o.MsgID == a.AckFor })
 	if a.Status == AckRefused {
-		if typ == TaskDispatch {
-			t.hold(e, StartRefused, HoldRefused, "the executor refused the dispatch: "+a.Reason)
-		}
+		t.hold(e, StartRefused, HoldRefused, "the executor refused the dispatch: "+a.Reason)
 		return
 	}
 	t.LastOK = a.AckFor

@@ -13,6 +13,9 @@ type Obligation struct {
 	TimeoutSec int       `json:"timeout_sec"`
 	// Redelivered is set after the one redelivery at half time.
 	Redelivered bool `json:"redelivered,omitzero"`
+	// Refused is why the receiver did not take the message, empty when it has not said that. Its time goes on: it may take it when it is
+	// delivered again, and the admin hears of it at the deadline. A task_dispatch that was refused is held instead.
+	Refused string `json:"refused,omitzero"`
 }
 
 // Deadline is when the ACK times out.

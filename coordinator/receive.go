@@ -209,6 +209,8 @@ func (c *Coordinator) takeAck(t *amp.Task, a *amp.Ack, raw []byte, who string, n
 		if o == nil && !a.Late {
 			return nil, warnings, nil
 		}
+	} else if o != nil && o.Refused != "" && a.Status == amp.AckRefused {
+		return nil, warnings, nil
 	}
 	return []amp.Record{c.record(amp.KindAck, t.ID, a.By, who, now, a)}, warnings, nil
 }

@@ -228,9 +228,12 @@ func (c *Coordinator) ackAlarm(t *amp.Task, o amp.Obligation, now time.Time) amp
 	if o.To == amp.Coordinator { // A20: a coordinator that does not answer cannot report itself
 		from = amp.System
 	}
+	said := fmt.Sprintf("did not acknowledge %s in %d s, although it was delivered twice", o.Type, o.TimeoutSec)
+	if o.Refused != "" {
+		said = fmt.Sprintf("refused %s, which was delivered twice, and did not take it in %d s: %s", o.Type, o.TimeoutSec, o.Refused)
+	}
 	return c.escalate(t, now, alarm{typ: amp.AckTimeoutEsc, from: from, affected: []string{o.MsgID}, text: fmt.Sprintf(
-		"The %s did not acknowledge %s in %d s, although it was delivered twice. Suspended until you decide.",
-		o.To, o.Type, o.TimeoutSec)})
+		"The %s %s. Suspended until you decide.", o.To, said)})
 }
 
 // redeliver writes down the one redelivery at half time and restarts the turn that has not answered.

@@ -134,6 +134,75 @@ func TestAck_timeout(t *testing.T) {
 	})
 }
 
+// refuses is a reviewer that refuses its request, idles, and takes the request when it gets it the second time, if it is to.
+func refuses(takes bool) play {
+	return func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+		if n > 1 && takes {
+			return judges(amp.Approved)(ctx, turn, 1, emit)
+		}
+		for range 3 {
+			emit(agenttest.Refuse("I do not read shell"))
+		}
+		return idleTurn(ctx, turn, n, emit)
+	}
+}
+
+// AMP-024, AMP-101, AMP-167, A07: a reviewer that refuses its review_request has not taken it. The request is delivered again at half of its time,
+// and at the end of it the admin hears what the reviewer said. An ACK that is itself refused by a rule stops no clock either.
+func TestAck_requestRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rev  play
+		want amp.Status
+		says string
+		acks int
+	}{
+		"for good":  {refuses(false), amp.Suspended, "I do not read shell", 1},
+		"only once": {refuses(true), amp.StatusApproved, "", 2},
+		"breaks a rule": {func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Refuse("")) // without a reason
+			emit(providers.Event{Type: providers.EventAck, Ack: &amp.Ack{Status: "perhaps", Reason: "hm"}})
+			return idleTurn(ctx, turn, n, emit)
+		}, amp.Suspended, "did not acknowledge", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, works, tc.rev)
+				id := r.task()
+				time.Sleep(299 * time.Second)
+				synctest.Wait()
+				if r.want(id, amp.Reviewing); len(r.rev.Turns()) != 1 {
+					t.Fatalf("%d turns before half of the time", len(r.rev.Turns()))
+				}
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				if n := len(r.rev.Turns()); n != 2 {
+					t.Fatalf("%d turns after half of the time, want the redelivered one too\n%s", n, r.story(id))
+				}
+				time.Sleep(300 * time.Second)
+				synctest.Wait()
+				task := r.want(id, tc.want)
+				acks := 0
+				for _, e := range r.entries(amp.Filter{TaskID: id, Kinds: []amp.Kind{amp.KindAck}}) {
+					if e.Role == amp.Reviewer {
+						acks++
+					}
+				}
+				if acks != tc.acks {
+					t.Errorf("%d ACKs of the reviewer are kept, want %d\n%s", acks, tc.acks, r.story(id))
+				}
+				if tc.says == "" {
+					return
+				}
+				if e := task.Escalations; len(e) != 1 || e[0].Type != amp.AckTimeoutEsc || !strings.Contains(e[0].Description, tc.says) {
+					t.Errorf("escalations %+v", e)
+				}
+			})
+		})
+	}
+}
+
 // AMP-137, A16: a verdict under 0.8 is held before it counts, a reject too; accepting lets it stand.
 func TestHold_lowConfidence(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ def sum_of(entry):
 def check(lines):
     """Yields what is wrong."""
     prev, seq, whole, end = "0" * 64, 0, True, None
-    ids, opened, answers, acks = set(), {}, {}, set()
+    ids, opened, answers, asked, acks = set(), {}, {}, {}, set()
     for line in lines:
         entry = json.loads(line)
         if end:
@@ -63,14 +63,17 @@ def check(lines):
             refs = message.get("context_ref") or [""]
             to = {"task_result": refs[0], "review_verdict": refs[0]}.get(message["type"])
             if message["type"] == "review_request":
-                to = message["payload"]["task_result_ref"]
+                to = asked[task] = message["payload"]["task_result_ref"]
+            if message["type"] == "escalation" and message["payload"]["auto_suspended"]:
+                answers.pop(asked.get(task), None)  # the review that it fenced is asked for again
             if to is not None:
                 if to in answers:
                     yield at + ": %s was answered before, by entry %d" % (to, answers[to])
                 answers[to] = entry["seq"]
         elif entry["kind"] == "ack":
             ack = json.loads(body_of(entry))
-            if not ack.get("late"):
+            declined = ack["status"] == "refused" and not ack["ack_for"].startswith("task_dispatch-")
+            if not ack.get("late") and not declined:  # what was refused is delivered once more
                 if ack["ack_for"] in acks:
                     yield at + ": %s was acknowledged before" % ack["ack_for"]
                 acks.add(ack["ack_for"])

@@ -16,7 +16,8 @@ import (
 //   - a dispatch has one result at most, a result one review unless the task was suspended meanwhile, a review one verdict, each
 //     delivered by the turn that is open;
 //   - a new dispatch follows a result or a decision, never another dispatch;
-//   - a message is acknowledged once, or its timeout is escalated once;
+//   - a message is acknowledged once, or its timeout is escalated once; before that its receiver may refuse it once, but for a dispatch,
+//     where that is the end of it;
 //   - the epochs of leases never go back, and one epoch has one owner.
 //
 // Agents without an adapter are named as external: what they answer may come when no turn is open. It returns every breach, nil when
@@ -49,7 +50,8 @@ type taskRounds struct {
 	last     string                       // the dispatch that is out
 	decided  bool                         // something was decided since
 	result   string                       // the result whose review was asked for last
-	due      map[string]bool              // messages that want an ACK
+	due      map[string]amp.MessageType   // messages that want an ACK
+	refused  map[string]bool              // those that were refused and are still due
 	acks     map[string]int
 	owners   map[uint64]string
 	lease    uint64
@@ -64,8 +66,8 @@ func (c *rounds) entry(e *amp.Entry) {
 	t := c.tasks[e.TaskID]
 	if t == nil {
 		t = &taskRounds{
-			turns: map[string][]amp.TurnOutcome{}, answered: map[string]bool{}, answers: map[string]int{}, due: map[string]bool{},
-			acks: map[string]int{}, owners: map[uint64]string{},
+			turns: map[string][]amp.TurnOutcome{}, answered: map[string]bool{}, answers: map[string]int{},
+			due: map[string]amp.MessageType{}, refused: map[string]bool{}, acks: map[string]int{}, owners: map[uint64]string{},
 		}
 		c.tasks[e.TaskID] = t
 	}
@@ -74,11 +76,16 @@ func (c *rounds) entry(e *amp.Entry) {
 		c.message(t, e)
 	case amp.KindAck:
 		var a struct {
-			AckFor string `json:"ack_for"`
-			Late   bool   `json:"late"`
+			AckFor string        `json:"ack_for"`
+			Status amp.AckStatus `json:"status"`
+			Late   bool          `json:"late"`
 		}
 		c.body(e, &a)
-		if t.due[a.AckFor] && !a.Late {
+		switch typ := t.due[a.AckFor]; {
+		case typ == "" || a.Late:
+		case a.Status == amp.AckRefused && typ != amp.TaskDispatch && !t.refused[a.AckFor] && t.acks[a.AckFor] == 0:
+			t.refused[a.AckFor] = true
+		default:
 			if t.acks[a.AckFor]++; t.acks[a.AckFor] > 1 {
 				c.bad(e, "%s was acknowledged or escalated before", a.AckFor)
 			}
@@ -114,7 +121,9 @@ func (c *rounds) message(t *taskRounds, e *amp.Entry) {
 		} `json:"payload"`
 	}
 	c.body(e, &m)
-	t.due[m.MsgID] = m.Needs
+	if m.Needs {
+		t.due[m.MsgID] = m.Type
+	}
 	answer := func(to string) {
 		if t.answers[to]++; t.answers[to] > 1 {
 			c.bad(e, "%s is the second %s for %s", m.MsgID, m.Type, to)

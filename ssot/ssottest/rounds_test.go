@@ -37,6 +37,8 @@ func roundEntries(lines []string) []amp.Entry {
 			e.Body = []byte(`{"msg_id":"ESC","type":"escalation","payload":{"escalation_type":"unknown","auto_suspended":true}}`)
 		case "ack":
 			e.Kind, e.Body = amp.KindAck, fmt.Appendf(nil, `{"ack_for":%q}`, w[1])
+		case "refuse":
+			e.Kind, e.Body = amp.KindAck, fmt.Appendf(nil, `{"ack_for":%q,"status":"refused"}`, w[1])
 		case "command":
 			e.Kind, e.Body = amp.KindCommand, []byte(`{}`)
 		case "start":
@@ -77,6 +79,8 @@ func TestCheckRounds(t *testing.T) {
 		{"dispatch D", "dispatch D9", "nothing came of D"},
 		{"ack Q", "ack Q", "acknowledged or escalated before"},
 		{"ack Q", "timeout Q", "acknowledged or escalated before"},
+		{"ack D", "refuse D", "acknowledged or escalated before"},
+		{"ack Q", "refuse Q", "acknowledged or escalated before"},
 		{"end e1 D lost", "start e9 executor D 2 ada", "after one under 3"},
 		{"end e1 D lost", "start e9 executor D 3 cleo", "belongs to ada and to cleo"},
 		{"end e1 D lost", "start e1 executor D 3 ada", "starts again"},
@@ -89,6 +93,14 @@ func TestCheckRounds(t *testing.T) {
 		if !strings.Contains(found, bad.part) {
 			t.Errorf("%s after %s: found %s, want %q", bad.line, bad.after, found, bad.part)
 		}
+	}
+	lines := slices.Insert(slices.Clone(goodRound), slices.Index(goodRound, "ack Q"), "refuse Q")
+	if found := ssottest.CheckRounds(roundEntries(lines)); len(found) > 0 {
+		t.Errorf("a review that was refused at first: %v", found)
+	}
+	lines = slices.Insert(lines, slices.Index(lines, "ack Q"), "refuse Q")
+	if found := fmt.Sprint(ssottest.CheckRounds(roundEntries(lines))); !strings.Contains(found, "acknowledged or escalated before") {
+		t.Errorf("a review that was refused twice: %v", found)
 	}
 	again := slices.Concat(goodRound[:12], []string{"suspended", "end r1 Q killed", "command", "request Q2 R", "start r2 reviewer Q2 6 ben"})
 	if found := ssottest.CheckRounds(roundEntries(again)); len(found) > 0 {
