@@ -1,9 +1,6 @@
 package amp
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // CommandName is what an admin decided.
 type CommandName string
@@ -113,22 +110,4 @@ type Wish struct {
 	Executor string `json:"executor,omitzero"`
 	Reviewer string `json:"reviewer,omitzero"`
 	Budget   Budget `json:"budget,omitzero"`
-}
-
-// Budget bounds a task. A zero field means the configured default; reaching a bound pauses the task and asks.
-type Budget struct {
-	// WallSec is the working time of all turns of the task, in seconds.
-	WallSec int `json:"wall_sec,omitzero"`
-	Turns   int `json:"turns,omitzero"`
-	// Tokens and CostUSD are of all turns of the task, as [Usage] counts them.
-	Tokens  int     `json:"tokens,omitzero"`
-	CostUSD float64 `json:"cost_usd,omitzero"`
-}
-
-// Or is the budget with the bounds of other where it has none itself: what is below zero is none.
-func (b Budget) Or(other Budget) Budget {
-	return Budget{
-		WallSec: cmp.Or(max(0, b.WallSec), other.WallSec), Turns: cmp.Or(max(0, b.Turns), other.Turns),
-		Tokens: cmp.Or(max(0, b.Tokens), other.Tokens), CostUSD: cmp.Or(max(0, b.CostUSD), other.CostUSD),
-	}
 }

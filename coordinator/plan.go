@@ -82,7 +82,17 @@ func (c *Coordinator) deliverPlan(t *amp.Task, l *liveTurn, e ending, now time.T
 	if e.facts == nil {
 		return nil, []amp.Problem{{Rule: "AMP-046", Field: "repo", Message: "the repository could not be read"}}
 	}
+	c.bound(t, &p)
 	return c.planRecords(t, &p, l.Agent, amp.Coordinator, *e.facts, now)
+}
+
+// bound lets a planner ask for less than the admin bounded in the wish, in a raise_limit or in the configuration, never for more. What more it
+// asked for is told beside its reasons to the admin who approves.
+func (c *Coordinator) bound(t *amp.Task, p *amp.Plan) {
+	var over []string
+	if p.Budget, over = p.Budget.Or(t.Limits).Within(t.Limits.Or(c.cfg.Budget)); len(over) > 0 {
+		p.Reasons = strings.TrimSpace(fmt.Sprintf("Bounded as the admin said: the planner asked for %s.\n\n%s", strings.Join(over, ", "), p.Reasons))
+	}
 }
 
 // planRecords completes a plan with what only the coordinator may say, and validates it as the dispatch that it will become.
