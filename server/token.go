@@ -39,6 +39,16 @@ func Scopes() []Scope {
 	return []Scope{ScopeAdmin, ScopeReader, ScopeCoordinator, ScopeExecutor, ScopeReviewer}
 }
 
+// ScopeWords are all scopes in words, for those who are asked for one.
+func ScopeWords() string {
+	var names []string
+	for _, s := range Scopes() {
+		names = append(names, string(s))
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // role is the role that an agent's scope speaks for, "" for the other scopes.
 func (s Scope) role() amp.Role {
 	switch s {
@@ -100,7 +110,7 @@ func (t *Tokens) New(name string, scope Scope, by string, now time.Time, expires
 	case !tokenName.MatchString(name) || strings.TrimSpace(name) != name:
 		return Token{}, "", badRequest("%q is no name: up to 64 letters, digits, blanks, dots, dashes, underscores and @", name)
 	case !slices.Contains(Scopes(), scope):
-		return Token{}, "", badRequest("role is %q, want admin, reader, coordinator, executor or reviewer", scope)
+		return Token{}, "", badRequest("role is %q, want %s", scope, ScopeWords())
 	case expires != nil && !expires.After(now):
 		return Token{}, "", badRequest("the token would have expired already")
 	}

@@ -74,17 +74,25 @@ func (a *app) running(ctx context.Context, c *server.Client) (bool, error) {
 // outwait waits while another process owns the data directory: until that one answers, which gives true, or is gone. It is starting,
 // ending, or at work on the journal.
 func (a *app) outwait(ctx context.Context, c *server.Client, home string) (answers bool, err error) {
-	end := time.Now().Add(answerTime)
+	begun, told := time.Now(), a.json
 	for {
 		held, err := sqlite.Holder(home)
 		if err != nil || held == nil {
 			return false, err
 		}
+		if !told && !isCoordinator(held) && held.PID > 0 {
+			told = true
+			a.complain("arbiter: " + held.Error() + "; it is waited for")
+		}
+		patience := answerTime
+		if isCoordinator(held) && held.Work != running {
+			patience = startTime
+		}
 		err = a.await(ctx, c, nil, 100*time.Millisecond)
 		if err == nil || ctx.Err() != nil {
 			return err == nil, err
 		}
-		if time.Now().After(end) {
+		if time.Since(begun) > patience {
 			return false, held
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -233,7 +234,8 @@ func (a *app) examineCoordinator(ctx context.Context, home string) finding {
 		return finding{"coordinator", "ok", fmt.Sprintf("process %d runs", state.PID), ""}
 	case errors.Is(err, server.ErrNotRunning):
 		if held, err := sqlite.Holder(home); err == nil && held != nil {
-			return finding{"coordinator", "warn", held.Error() + ", but no coordinator answers", "Wait until it is done, or end it."}
+			e := explain(held)
+			return finding{"coordinator", "warn", atWork(held, time.Now()), e.Next}
 		}
 		return finding{"coordinator", "ok", "does not run; arbiter up starts it", ""}
 	}

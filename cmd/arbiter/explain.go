@@ -160,11 +160,7 @@ func explainProtocol(err error, e *explanation) bool {
 
 func explainStore(err error, e *explanation) bool {
 	if x, ok := errors.AsType[*sqlite.HeldError](err); ok {
-		e.Means = "One process owns a data directory; a second one would write over the first."
-		e.Next = "Use it: arbiter status. Or end it first: arbiter down."
-		if x.PID > 0 {
-			e.Next = fmt.Sprintf("Use it: arbiter status. Or end it first: arbiter down (it is process %d).", x.PID)
-		}
+		explainHeld(x, e)
 		return true
 	}
 	if x, ok := errors.AsType[*ssot.DamagedError](err); ok {

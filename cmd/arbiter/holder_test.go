@@ -9,23 +9,52 @@ import (
 	"arbiter/ssot/sqlite"
 )
 
-// Where another program works on the journal, such as an import or the demo, status names it: a coordinator could not start.
-func TestStatus_held(t *testing.T) {
-	home := sandboxed(t)
-	log, err := sqlite.Open(t.Context(), home, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = log.Close() })
-	code, stdout, stderr := arbiter(t, "", "status")
-	if want := fmt.Sprintf("does not run; process %d works on the journal", os.Getpid()); code != 0 || !strings.Contains(stdout, want) {
-		t.Errorf("status ended with %d\n%s%s", code, stdout, stderr)
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if code, stdout, stderr := arbiter(t, "", "status"); code != 0 || !strings.Contains(stdout, "does not run; start it with arbiter up") {
-		t.Errorf("status ended with %d\n%s%s", code, stdout, stderr)
+// While no coordinator answers, whatever looks at or needs the data directory says who has it, for what and since when, and what to do: a
+// coordinator that is starting is neither a stranger nor none.
+func TestHolder(t *testing.T) {
+	self := fmt.Sprintf("process %d, since ", os.Getpid())
+	for work, want := range map[string]struct{ status, doctor, refused, next string }{
+		starting: {"coordinator  is starting: " + self, "is starting: " + self, "(the coordinator, which is starting)", "Wait until it answers: arbiter status"},
+		ending:   {"coordinator  is ending: " + self, "is ending: " + self, "(the coordinator, which is ending)", "Wait until it is gone"},
+		running:  {"coordinator  does not answer: " + self, "does not answer: " + self, "(the coordinator)", "arbiter down (it is process"},
+		"arbiter demo": {
+			"does not run; " + self, "(arbiter demo) works on the journal: wait until that one has ended", "(arbiter demo) on",
+			fmt.Sprintf("Wait until it is done, or end it: kill %d.", os.Getpid()),
+		},
+		"": {"does not run; " + self, "works on the journal: wait until", "is held by process", "arbiter down (it is process"},
+	} {
+		t.Run(work, func(t *testing.T) {
+			home := sandboxed(t)
+			log, err := sqlite.Open(t.Context(), home, sqlite.Options{Work: work})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = log.Close() })
+			if code, stdout, stderr := arbiter(t, "", "status"); code != 0 || !strings.Contains(stdout, want.status) {
+				t.Errorf("status ended with %d, want %q\n%s%s", code, want.status, stdout, stderr)
+			}
+			if _, stdout, _ := arbiter(t, "", "status", "--json"); !strings.Contains(stdout, fmt.Sprintf(`"running":false,"holder":{"pid":%d,`, os.Getpid())) {
+				t.Errorf("status --json says %s", stdout)
+			}
+			if _, stdout, _ := arbiter(t, "", "doctor"); !strings.Contains(stdout, want.doctor) || !strings.Contains(stdout, want.next) {
+				t.Errorf("doctor does not say %q and %q:\n%s", want.doctor, want.next, stdout)
+			}
+			code, _, stderr := arbiter(t, "", "journal", "rebuild")
+			if code != exitFailed || !strings.Contains(stderr, want.refused) || !strings.Contains(stderr, "next: "+want.next) && work != "" && work != running {
+				t.Errorf("journal rebuild ended with %d, want %q and %q\n%s", code, want.refused, want.next, stderr)
+			}
+			code, _, stderr = arbiter(t, "", "down", "--timeout", "30ms")
+			waits := work == starting || work == ending || work == running
+			if code != exitFailed || strings.Contains(stderr, "wait until process") != waits {
+				t.Errorf("down waits: %v, and ended with %d\n%s", waits, code, stderr)
+			}
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if code, stdout, stderr := arbiter(t, "", "status"); code != 0 || !strings.Contains(stdout, "does not run; start it with arbiter up") {
+				t.Errorf("status ended with %d\n%s%s", code, stdout, stderr)
+			}
+		})
 	}
 }
 

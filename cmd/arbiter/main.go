@@ -56,6 +56,8 @@ type app struct {
 	stdout, stderr io.Writer
 	// started is set when a command's own code runs: errors before it are usage errors.
 	started bool
+	// path is the command that runs, as arbiter task list.
+	path string
 	// stdoutErr is the first error of writing to standard output.
 	stdoutErr error
 	// helpErr is why there is no help: what it was asked for is no command.
@@ -72,7 +74,7 @@ type app struct {
 // next step.
 func (a *app) do(f func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		a.started = true
+		a.started, a.path = true, c.CommandPath()
 		err := f(c, args)
 		if e, ok := errors.AsType[*usageError](err); ok && e.next == "" {
 			e.next = "See " + c.CommandPath() + " --help."

@@ -50,7 +50,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 	logger := cfg.Observe.logger(a.stderr, verbose)
 	where, owner := home, ""
 	if cfg.Store.URL != "" {
-		release, err2 := sqlite.Claim(home, version())
+		release, err2 := sqlite.Claim(home, version(), starting)
 		if err2 != nil {
 			return err2
 		}
@@ -62,7 +62,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		logger = logger.With("owner", owner)
 	}
 	out := newOutside(home, logger)
-	log, err := a.writeStore(ctx, where, cfg.Store, sqlite.Options{})
+	log, err := a.writeStore(ctx, where, cfg.Store, sqlite.Options{Work: starting})
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,14 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		Coordinator: coord, Shutdown: cancel, Sentinels: sentinels, Marker: sandbox.Marker, TurnOf: coord.TurnOf, Logger: logger,
 		Tokens: server.NewTokens(home), Hosts: hosts, Note: coord.NoteAccess, Routes: furtherRoutes(out), Observe: out.metrics.request,
 	})
+	working(home, running, logger)
 	logger.Info("the coordinator runs", "home", home, "store", where, "socket", l.Addr().String(), "version", version())
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		<-ctx.Done()
+		working(home, ending, logger)
+		return nil
+	})
 	g.Go(func() error {
 		return cfg.notify(ctx, home, filepath.Dir(file), coord, out.metrics.notify.tally, logger)
 	})
@@ -235,27 +241,25 @@ func newDown(a *app) *cobra.Command {
 func (a *app) down(ctx context.Context, home string, timeout time.Duration) (ended bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = server.NewClient(home, sentinels).Shutdown(ctx)
-	if errors.Is(err, server.ErrNotRunning) {
-		held, err := sqlite.Holder(home)
-		if err == nil && held != nil {
-			err = held
-		}
-		return false, err
-	}
-	if err != nil {
-		return false, err
-	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for {
+	for asked := false; ; {
+		if !asked {
+			err := server.NewClient(home, sentinels).Shutdown(ctx)
+			if asked = err == nil; !asked && !errors.Is(err, server.ErrNotRunning) {
+				return false, err
+			}
+		}
 		held, err := sqlite.Holder(home)
-		if err != nil {
+		switch {
+		case err != nil:
 			return false, err
+		case held == nil:
+			return asked || ended, nil
+		case !asked && !isCoordinator(held):
+			return false, held
 		}
-		if held == nil {
-			return true, nil
-		}
+		ended = true // it is starting or ending: it is asked again, or waited for
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -30,12 +30,14 @@ func newStatus(a *app) *cobra.Command {
 type statusReport struct {
 	Running     bool                  `json:"running"`
 	Coordinator *amp.CoordinatorState `json:"coordinator,omitzero"`
-	Home        string                `json:"home"`
-	Log         string                `json:"log"`
-	Head        amp.Head              `json:"head"`
-	Stopped     *amp.Stop             `json:"stopped,omitzero"`
-	Tasks       map[amp.Status]int    `json:"tasks"`
-	Refusals    int                   `json:"refusals"`
+	// Holder is who has the data directory while no coordinator answers.
+	Holder   *holderReport      `json:"holder,omitzero"`
+	Home     string             `json:"home"`
+	Log      string             `json:"log"`
+	Head     amp.Head           `json:"head"`
+	Stopped  *amp.Stop          `json:"stopped,omitzero"`
+	Tasks    map[amp.Status]int `json:"tasks"`
+	Refusals int                `json:"refusals"`
 	// Today is what all agents took on this day in UTC.
 	Today amp.Usage `json:"today"`
 	Waits []waiting `json:"waits"`
@@ -46,6 +48,16 @@ type statusReport struct {
 	held *sqlite.HeldError
 	// owners are the coordinators that ran the last turns.
 	owners map[amp.TaskID]string
+}
+
+// holderReport is the JSON form of who has a data directory. PID is 0 when it has not said who it is yet.
+type holderReport struct {
+	PID     int       `json:"pid"`
+	Host    string    `json:"host,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Version string    `json:"version,omitzero"`
+	// Work is what it does there: a command, or what the coordinator is at.
+	Work string `json:"work,omitzero"`
 }
 
 // waiting is one thing that needs a person.
@@ -77,6 +89,9 @@ func (a *app) status(ctx context.Context) error {
 			if r.held, err = sqlite.Holder(l.home); err != nil {
 				return err
 			}
+			if h := r.held; h != nil {
+				r.Holder = &holderReport{PID: h.PID, Host: h.Host, Started: h.Started, Version: h.Version, Work: h.Work}
+			}
 		}
 		b, err := board(ctx, l)
 		if err != nil {
@@ -106,17 +121,6 @@ func (a *app) status(ctx context.Context) error {
 	})
 }
 
-// absent says that no coordinator runs, and what to do about it.
-func (r *statusReport) absent() string {
-	switch {
-	case r.held == nil:
-		return "does not run; start it with arbiter up"
-	case r.held.PID == 0:
-		return "does not run; another process works on the journal: wait until that one has ended"
-	}
-	return fmt.Sprintf("does not run; process %d works on the journal: wait until that one has ended, or end it", r.held.PID)
-}
-
 func (a *app) printStatus(r *statusReport, now time.Time) {
 	t := &table{}
 	if c := r.Coordinator; c != nil {
@@ -133,7 +137,7 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 			t.add("UNCONFINED", strings.Join(free, ", ")+`: sandbox is "off"`)
 		}
 	} else {
-		t.add("coordinator", r.absent())
+		t.add("coordinator", atWork(r.held, now))
 	}
 	if r.Coordinator != nil {
 		addTeam(t, r.Coordinator.Team, r.owners, now)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -77,7 +78,7 @@ func (a *app) writeStore(ctx context.Context, where string, cfg storeConfig, fol
 		}
 		return log, nil
 	}
-	folder.Version = version()
+	folder.Version, folder.Work = version(), cmp.Or(folder.Work, a.path)
 	log, err := sqlite.Open(ctx, where, folder)
 	if err != nil {
 		return nil, err

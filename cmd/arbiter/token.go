@@ -31,7 +31,7 @@ func newTokenNew(a *app) *cobra.Command {
 				return usage("arbiter token new needs --role").then("See arbiter token new --help.")
 			}
 			if !slices.Contains(server.Scopes(), server.Scope(role)) {
-				return usage("--role is %q, want admin, reader, coordinator, executor or reviewer", role).then("See arbiter token new --help.")
+				return usage("--role is %q, want %s", role, server.ScopeWords()).then("See arbiter token new --help.")
 			}
 			if err := a.elsewhere(); err != nil {
 				return err
@@ -62,7 +62,7 @@ func newTokenNew(a *app) *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().StringVar(&role, "role", "", "admin, reader, coordinator, executor or reviewer")
+	c.Flags().StringVar(&role, "role", "", server.ScopeWords())
 	c.Flags().StringVar(&expires, "expires", "", "how long it is valid, as 90d or 12h (default until it is revoked)")
 	_ = c.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c

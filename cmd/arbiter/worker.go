@@ -178,7 +178,7 @@ func (h *workerHost) probe(ctx context.Context) error {
 
 // run runs the worker until ctx ends.
 func (h *workerHost) run(ctx context.Context) (err error) {
-	release, err := sqlite.Claim(h.home, version())
+	release, err := sqlite.Claim(h.home, version(), "arbiter worker")
 	if err != nil {
 		return err
 	}

@@ -33,15 +33,20 @@ type HeldError struct {
 	Host    string
 	Started time.Time
 	Version string
+	// Work is what it does there, empty when it has not said.
+	Work string
 }
 
-// Error says who holds the directory and since when.
+// Error says who holds the directory, for what, and since when.
 func (e *HeldError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("data directory %s is held by another process", e.Dir)
 	}
-	return fmt.Sprintf("data directory %s is held by process %d on %s since %s", e.Dir, e.PID, e.Host,
-		e.Started.Local().Format(time.DateTime))
+	does := ""
+	if e.Work != "" {
+		does = " (" + e.Work + ")"
+	}
+	return fmt.Sprintf("data directory %s is held by process %d%s on %s since %s", e.Dir, e.PID, does, e.Host, e.Started.Local().Format(time.DateTime))
 }
 
 // NetworkError says that the data directory is on a network file system, where the write-ahead log is not safe.

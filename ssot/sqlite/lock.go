@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type holder struct {
 	Host    string    `json:"host"`
 	Started time.Time `json:"started"`
 	Version string    `json:"version,omitempty"`
+	Work    string    `json:"work,omitempty"`
 }
 
 // lock is the claim of one process on a data directory. It ends with the process at the latest.
@@ -28,7 +30,7 @@ type lock struct {
 	path string
 }
 
-func hold(dir, version string) (*lock, error) {
+func hold(dir, version, work string) (*lock, error) {
 	l := &lock{path: filepath.Join(dir, lockName)}
 	l.file = flock.New(l.path, flock.SetPermissions(0o600))
 	if err := l.take(dir); err != nil {
@@ -38,21 +40,52 @@ func hold(dir, version string) (*lock, error) {
 	if err != nil {
 		host = "this machine"
 	}
-	text, err := json.Marshal(holder{PID: os.Getpid(), Host: host, Started: time.Now().UTC().Truncate(time.Second), Version: version})
-	if err == nil {
-		err = os.WriteFile(l.path, append(text, '\n'), 0o600)
-	}
-	if err != nil {
+	h := holder{PID: os.Getpid(), Host: host, Started: time.Now().UTC().Truncate(time.Second), Version: version, Work: work}
+	if err := h.write(l.path); err != nil {
 		_ = l.file.Unlock() // nothing was done under it
-		return nil, fmt.Errorf("write %s: %w", l.path, err)
+		return nil, err
 	}
 	return l, nil
 }
 
-// Claim makes this process the only one at work in a data directory whose journal is elsewhere. Somebody else's claim, or journal, is
-// a *[HeldError]. release gives it up.
-func Claim(dir, version string) (release func() error, err error) {
-	l, err := hold(dir, version)
+// holderSize is what the file is filled up to, so that who reads while it is written anew finds one holder or the other, and a full disk has
+// room for it.
+const holderSize = 512
+
+func (h *holder) write(path string) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	text = append(text, bytes.Repeat([]byte("\n"), max(1, holderSize-len(text)))...)
+	if _, err = f.Write(text); err == nil {
+		err = f.Truncate(int64(len(text)))
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// Working says what this process, which has the data directory open or claimed, does there from now on, for those who ask [Holder].
+func Working(dir, work string) error {
+	path := filepath.Join(dir, lockName)
+	h, ok := readHolder(path)
+	if !ok || h.PID != os.Getpid() {
+		return fmt.Errorf("data directory %s is not held by this process", dir)
+	}
+	h.Work = work
+	return h.write(path)
+}
+
+// Claim makes this process the only one at work in a data directory whose journal is elsewhere. Version and work are as in [Options].
+// Somebody else's claim, or journal, is a *[HeldError]. release gives it up.
+func Claim(dir, version, work string) (release func() error, err error) {
+	l, err := hold(dir, version, work)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +121,7 @@ func (h *holder) dead() bool {
 }
 
 func (h *holder) held(dir string) *HeldError {
-	return &HeldError{Dir: dir, PID: h.PID, Host: h.Host, Started: h.Started, Version: h.Version}
+	return &HeldError{Dir: dir, PID: h.PID, Host: h.Host, Started: h.Started, Version: h.Version, Work: h.Work}
 }
 
 func readHolder(path string) (h holder, ok bool) {

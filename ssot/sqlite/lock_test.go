@@ -62,6 +62,36 @@ func TestOpen_held(t *testing.T) {
 	openLog(t, dir)
 }
 
+// What the holder does is said to those who ask, also when that changes; nobody but the holder says it.
+func TestWorking(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := Working(dir, "something"); err == nil {
+		t.Error("somebody who holds nothing says what it does")
+	}
+	log, err := Open(t.Context(), dir, Options{Work: "arbiter journal rebuild"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, work := range []string{"arbiter journal rebuild", "w", strings.Repeat("much work ", 200), "less"} {
+		if work != "arbiter journal rebuild" {
+			if err := Working(dir, work); err != nil {
+				t.Error(err)
+			}
+		}
+		held, err := Holder(dir)
+		if err != nil || held == nil || held.Work != work || held.PID != os.Getpid() || !strings.Contains(held.Error(), "("+work+")") {
+			t.Errorf("the holder of %q is %+v, %v", work, held, err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := Working(dir, "after"); err == nil {
+		t.Error("somebody who gave it up says what it does")
+	}
+}
+
 // TestOpen_heldInOneProcess opens a directory twice in one process.
 func TestOpen_heldInOneProcess(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,9 @@ var (
 type Options struct {
 	// Version is the program's version, written into the lock file for a person to read.
 	Version string
+	// Work is what the process does with the journal, for whoever is kept out meanwhile: a command, in words. [Working] says later what
+	// else it does.
+	Work string
 	// Unindexed leaves the index of searches as it is, which costs as much as all else that an append does: for imports and copies.
 	// The next open without it brings the index up to date; searches look through the journal until then.
 	Unindexed bool
@@ -62,7 +65,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 		return nil, err
 	}
 	l := newLog(dir)
-	if l.lock, err = hold(dir, opts.Version); err != nil {
+	if l.lock, err = hold(dir, opts.Version, opts.Work); err != nil {
 		return nil, err
 	}
 	defer func() {

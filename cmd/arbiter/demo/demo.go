@@ -81,7 +81,7 @@ func New(ctx context.Context, cfg Config) (*Demo, error) {
 			Limits: providers.Limits{Silence: 5 * time.Minute, Total: 10 * time.Minute, Grace: 500 * time.Millisecond},
 		}
 	}
-	if d.log, err = sqlite.Open(ctx, d.Home, sqlite.Options{Version: cfg.Version}); err != nil {
+	if d.log, err = sqlite.Open(ctx, d.Home, sqlite.Options{Version: cfg.Version, Work: "arbiter demo"}); err != nil {
 		return nil, err
 	}
 	d.Coordinator, err = coordinator.New(ctx, coordinator.Config{
