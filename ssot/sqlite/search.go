@@ -146,18 +146,28 @@ func seqsOf(ctx context.Context, q querier, text string, args []any, newest bool
 	return scanSeqs(rows, err)
 }
 
-func scanSeqs(rows *sql.Rows, err error) (seqs []uint64, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
+func scanSeqs(rows *sql.Rows, err error) ([]uint64, error) {
+	return collect(rows, err, func(row scanner) (uint64, error) {
 		var seq int64
-		if err := rows.Scan(&seq); err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
-		seqs = append(seqs, uint64(seq))
+		err := row.Scan(&seq)
+		return uint64(seq), err
+	})
+}
+
+// collect reads all rows of a query and closes them.
+func collect[T any](rows *sql.Rows, failed error, read func(scanner) (T, error)) (all []T, err error) {
+	if failed != nil {
+		return nil, failed
 	}
-	return seqs, errors.Join(rows.Err(), rows.Close())
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		v, err := read(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
 }
 
 // list is a JSON array for json_each.

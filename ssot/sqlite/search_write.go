@@ -48,17 +48,11 @@ func (w searchWriter) Take(ctx context.Context, first uint64) (times []byte, she
 		return nil, nil, err
 	}
 	rows, err := w.QueryContext(ctx, "SELECT data FROM sheet WHERE chunk = ? ORDER BY first", int64(first))
+	sheets, err = collect(rows, err, func(row scanner) (data []byte, err error) {
+		err = row.Scan(&data)
+		return data, err
+	})
 	if err != nil {
-		return nil, nil, err
-	}
-	for rows.Next() {
-		var data []byte
-		if err := rows.Scan(&data); err != nil {
-			return nil, nil, errors.Join(err, rows.Close())
-		}
-		sheets = append(sheets, data)
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return nil, nil, err
 	}
 	_, err = w.ExecContext(ctx, "DELETE FROM sheet WHERE chunk = ?", int64(first))
@@ -85,19 +79,13 @@ func (w searchWriter) Put(ctx context.Context, c *search.Chunk, times []byte, sh
 }
 
 // chunks are those that have entries between two, both apart, newest first.
-func chunks(ctx context.Context, q querier, after, before uint64, limit int) (all []search.Chunk, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT first, last, early, late FROM chunk WHERE last > ? AND first < ? ORDER BY first DESC LIMIT ?", int64(after), int64(before), cmp.Or(limit, -1))
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
-		var c search.Chunk
+func chunks(ctx context.Context, q querier, after, before uint64, limit int) ([]search.Chunk, error) {
+	rows, err := q.QueryContext(ctx, "SELECT first, last, early, late FROM chunk WHERE last > ? AND first < ? ORDER BY first DESC LIMIT ?", int64(after),
+		int64(before), cmp.Or(limit, -1))
+	return collect(rows, err, func(row scanner) (c search.Chunk, err error) {
 		var first, last int64
-		if err := rows.Scan(&first, &last, &c.Early, &c.Late); err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
+		err = row.Scan(&first, &last, &c.Early, &c.Late)
 		c.First, c.Last = uint64(first), uint64(last)
-		all = append(all, c)
-	}
-	return all, errors.Join(rows.Err(), rows.Close())
+		return c, err
+	})
 }
