@@ -254,9 +254,12 @@ func (a *app) confirm(c *cobra.Command, d *decision, question string) error {
 // ask puts a question on the terminal and reads one line.
 func (a *app) ask(question string) (string, error) {
 	fmt.Fprint(a.stderr, textsafe.Line(question))
-	line, err := bufio.NewReader(a.stdin).ReadString('\n')
+	line, err := bufio.NewReader(a.typed).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(a.stderr)
+		if errors.Is(err, context.Canceled) {
+			return "", err
+		}
 		return "", usage("no answer was given")
 	}
 	return strings.TrimSpace(line), nil

@@ -24,6 +24,8 @@ const (
 	exitUsage   = 2
 	exitRefused = 3
 	exitWaits   = 4
+	// exitInterrupted is what a shell says of a program that Ctrl-C ended.
+	exitInterrupted = 130
 )
 
 // explanation is an error as a person reads it: what happened, what it means, what to do.
@@ -270,7 +272,7 @@ func explainCoordinator(err error, e *explanation) bool {
 func explainSystem(err error, e *explanation) bool {
 	switch {
 	case errors.Is(err, context.Canceled):
-		e.What, e.Means = "interrupted", "What was decided before stays decided."
+		e.What, e.Means, e.Code = "interrupted", "What was decided before stays decided.", exitInterrupted
 		e.Next = "See how things stand: arbiter status"
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Means, e.Next = "It took too long.", "Try again; arbiter status says whether the coordinator lives."

@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
 		"broken":      {server.ErrBroken, exitFailed},
 		"forbidden":   {&server.Error{Code: "forbidden", What: "x", Means: "y"}, exitRefused},
 		"internal":    {&server.Error{Code: "internal", What: "x"}, exitFailed},
-		"canceled":    {context.Canceled, exitFailed},
+		"canceled":    {context.Canceled, exitInterrupted},
 		"deadline":    {context.DeadlineExceeded, exitFailed},
 		"missing":     {fs.ErrNotExist, exitFailed},
 		"permission":  {fs.ErrPermission, exitFailed},

@@ -103,7 +103,7 @@ func moment(flag, value string) (time.Time, error) {
 // input opens an export that was named, or standard input for -. Its size is -1 when that is not known, and then it is read once only.
 func (a *app) input(file string) (io.ReadCloser, int64, error) {
 	if file == "-" {
-		return io.NopCloser(a.stdin), -1, nil
+		return io.NopCloser(a.typed), -1, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {

@@ -2,7 +2,7 @@
 //
 // Rules of the command line: what a machine reads goes to standard output and nothing else does; prompts, progress and errors go
 // to standard error; nothing is asked when standard input is no terminal, except by --plain. Exit codes: 0 done, 1 failed, 2 usage,
-// 3 refused by a rule, 4 waits for a person.
+// 3 refused by a rule, 4 waits for a person, 130 interrupted.
 package main
 
 import (
@@ -29,7 +29,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	context.AfterFunc(ctx, stop) // a second signal ends it as it ends any program
+	a := &app{stdin: stdin, typed: &typed{stdin, ctx.Done()}, stdout: stdout, stderr: stderr}
 	root := newRoot(a)
 	root.SetArgs(append([]string{}, args...)) // nil would make cobra read os.Args
 	root.SetIn(stdin)
@@ -52,7 +53,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // app is one run of the program.
 type app struct {
-	stdin          io.Reader
+	// stdin is standard input itself, for screens and editors; others read it as typed.
+	stdin, typed   io.Reader
 	stdout, stderr io.Writer
 	// started is set when a command's own code runs: errors before it are usage errors.
 	started bool

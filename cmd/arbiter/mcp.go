@@ -52,7 +52,7 @@ func newMCP(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return server.Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(a.stdin), Writer: unclosed{a.stdout}})
+			return server.Run(c.Context(), &mcp.IOTransport{Reader: io.NopCloser(a.typed), Writer: unclosed{a.stdout}})
 		}),
 	}
 	c.Flags().StringVar(&from.as, "role", "", "the role that the agent speaks for: executor or reviewer")

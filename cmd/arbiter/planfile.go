@@ -35,7 +35,7 @@ func (a *app) readPlan(name string) (*amp.Plan, error) {
 
 // readFile reads a whole file, or standard input as "-", of at most limit bytes.
 func (a *app) readFile(name string, limit int64) ([]byte, error) {
-	in := a.stdin
+	in := a.typed
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

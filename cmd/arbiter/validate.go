@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -64,6 +65,9 @@ func (a *app) validate(files []string, strict bool, judge judgement) error {
 	invalid := 0
 	for _, file := range files {
 		data, err := a.readMessage(file)
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
 		v := validation{File: file, Errors: []amp.Problem{}, Warnings: []amp.Problem{}}
 		if err == nil {
 			judge(data, strict, &v)
@@ -90,7 +94,7 @@ func (a *app) validate(files []string, strict bool, judge judgement) error {
 // readMessage reads what may be a message. One byte over the protocol's limit is enough for it to be refused for its length.
 func (a *app) readMessage(file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(io.LimitReader(a.stdin, amp.MaxMessage+1))
+		return io.ReadAll(io.LimitReader(a.typed, amp.MaxMessage+1))
 	}
 	return readAtMost(file, amp.MaxMessage+1)
 }
