@@ -188,7 +188,9 @@ type Coordinator struct {
 	arriving sync.Mutex
 
 	// What follows belongs to the goroutine of Run.
-	board     *amp.Board
+	board *amp.Board
+	// damaged is what was found of a journal that is not the one that was folded.
+	damaged   error
 	works     map[string]*work
 	measuring map[string]bool  // by the turn of an external reviewer
 	asks      map[string]asked // by question id

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -103,9 +104,28 @@ func (c *Coordinator) commit(ctx context.Context, records []amp.Record, under []
 	return appended, nil
 }
 
+// where names the journal for a person.
+func (c *Coordinator) where() string {
+	if log, ok := c.cfg.Log.(interface{ Name() string }); ok {
+		return log.Name()
+	}
+	return filepath.Join(c.cfg.Home, "journal.db")
+}
+
+// spoiled notes that the journal is not the one that was folded: the loop ends with that, whoever found it out.
+func (c *Coordinator) spoiled(err error) error {
+	if x, damaged := errors.AsType[*ssot.DamagedError](err); damaged && c.damaged == nil {
+		c.damaged = x
+	}
+	return err
+}
+
 // fold takes an entry of the journal into the board, and notes what may follow from it.
 func (c *Coordinator) fold(e amp.Entry) error {
 	stopped := c.board.Stopped != nil
+	if before := c.board.Head; e.PrevHash != before.Hash {
+		return c.spoiled(&ssot.DamagedError{Path: c.where(), Seq: e.Seq, Why: fmt.Sprintf("the entry does not follow entry %d as it was read before", before.Seq)})
+	}
 	if err := c.board.Apply(e); err != nil {
 		return err
 	}
@@ -122,6 +142,9 @@ func (c *Coordinator) fold(e amp.Entry) error {
 
 // settle derives until nothing new follows from the board.
 func (c *Coordinator) settle(ctx context.Context) error {
+	if c.damaged != nil {
+		return c.damaged
+	}
 	for len(c.dirty) > 0 && !c.now().Before(c.stalled) {
 		now := c.now()
 		var records []amp.Record

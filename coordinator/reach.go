@@ -75,7 +75,7 @@ func (c *Coordinator) store(ctx context.Context, records []amp.Record, under []*
 	if c.team == nil {
 		return c.cfg.Log.Append(context.WithoutCancel(ctx), records)
 	}
-	judged := ssot.Judged{Seq: c.board.Head.Seq, Epochs: map[amp.TaskID]uint64{}}
+	judged := ssot.Judged{Seq: c.board.Head.Seq, Hash: c.board.Head.Hash, Epochs: map[amp.TaskID]uint64{}}
 	for _, h := range under {
 		if h != nil {
 			judged.Epochs[h.Task] = h.Epoch
@@ -141,7 +141,7 @@ func (c *Coordinator) catchUpTo(ctx context.Context, before uint64, reach reache
 			return err
 		})
 		if err != nil {
-			return err
+			return c.spoiled(err)
 		}
 		for i := range page {
 			if e := &page[i]; e.PrevHash != c.board.Head.Hash {

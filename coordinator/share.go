@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/providers"
+	"arbiter/ssot"
 )
 
 // now is the time of entries: the store's, when several machines write.
@@ -195,8 +197,8 @@ func (c *Coordinator) reapLeft(ctx context.Context) {
 func (c *Coordinator) followOthers(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.team.log.Grown(ctx, c.hub.seen())
-		if err == nil {
-			_, err = c.call(ctx, fromWork, "", func(time.Time) ([]amp.Record, error) { return nil, c.catchUp(c.life) })
+		if _, damaged := errors.AsType[*ssot.DamagedError](err); err == nil || damaged {
+			_, err = c.call(ctx, fromWork, "", func(time.Time) ([]amp.Record, error) { return nil, cmp.Or(c.spoiled(err), c.catchUp(c.life)) })
 		}
 		if err != nil {
 			select {

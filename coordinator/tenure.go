@@ -350,6 +350,9 @@ func (m *team) answers(err error) (first bool) {
 // settled reports whether an error of a Shared says what became of the call. After any other the outcome is not known, or the
 // store is out of reach.
 func settled(err error) bool {
+	if _, damaged := errors.AsType[*ssot.DamagedError](err); damaged {
+		return true // no answer will be a better one
+	}
 	for _, known := range []error{ssot.ErrStale, ssot.ErrFenced, ssot.ErrFull, ssot.ErrInvalid, ssot.ErrClosed, ssot.ErrConflict} {
 		if errors.Is(err, known) {
 			return true

@@ -33,8 +33,10 @@ type Lease struct {
 
 // Judged says what the judge of a batch had seen.
 type Judged struct {
-	// Seq is the last entry that was folded into the board which the records were judged on.
-	Seq uint64
+	// Seq is the last entry that was folded into the board which the records were judged on, Hash the hash that it has there: a journal with
+	// another entry in its place is not the one that was judged. A zero Hash is not compared.
+	Seq  uint64
+	Hash amp.Hash
 	// Epochs are the leases that the records depend on, by task. Records of a task that is not named here depend on none, as an
 	// admin's command does, which any coordinator takes.
 	Epochs map[amp.TaskID]uint64
@@ -58,11 +60,12 @@ type Shared interface {
 	// AppendJudged stores the records like Append, all or none of those that are not stored yet, provided that the judgement still
 	// holds in the transaction that stores them: it fails with [ErrFenced] when a lease of j.Epochs is not held with that epoch by
 	// the store's clock, and with [ErrStale] when an entry after j.Seq has the task of one of the records, is a command without a
-	// task, or stopped or released everything. When all records are stored already they are reported as by Append whatever came
+	// task, or stopped or released everything. When the journal does not hold that entry it is a *[DamagedError]. When all records are stored already they are reported as by Append whatever came
 	// after them, so that a writer who does not know the outcome of a commit sends again.
 	AppendJudged(ctx context.Context, j Judged, records []amp.Record) ([]Appended, error)
 	// Grown returns when the head is beyond after, or with the context's error. It may return early; it never misses an append
-	// for longer than a second, whatever became of the connection. Once the log is closed it fails with [ErrClosed].
+	// for longer than a second, whatever became of the connection. Once the log is closed it fails with [ErrClosed], and with a *[DamagedError]
+	// when the journal does not hold any more what it was seen to hold.
 	Grown(ctx context.Context, after uint64) error
 	// Leases hands out the rights to act.
 	Leases

@@ -35,6 +35,9 @@ func (l *Log) stored(records []amp.Record) bool {
 
 // judge says why what the judge had seen does not hold any more.
 func (l *Log) judge(j ssot.Judged, records []amp.Record) error {
+	if n := uint64(len(l.entries)); j.Hash != (amp.Hash{}) && (j.Seq == 0 || j.Seq > n || l.entries[j.Seq-1].Hash != j.Hash) {
+		return &ssot.DamagedError{Path: "in memory", Seq: j.Seq, Why: "the entry is not the one that was judged on"}
+	}
 	for task, epoch := range j.Epochs {
 		if held, ok := l.leases[task]; !ok || held.Epoch != epoch || !l.now().Before(held.Until) {
 			return fmt.Errorf("task %s, epoch %d: %w", task, epoch, ssot.ErrFenced)

@@ -134,6 +134,9 @@ func (w *writer) foldPlain(q *question, more []*group.Request) (bool, error) {
 		if r.Judged == nil {
 			continue
 		}
+		if !w.knows(r.Judged) {
+			return false, nil
+		}
 		for task, epoch := range r.Judged.Epochs {
 			if other, twice := q.held[task]; twice && other != epoch {
 				return false, nil
@@ -208,6 +211,9 @@ func (w *writer) judge(q *question, r *group.Request) error {
 	if head := w.board.Head.Seq; j.Seq > head {
 		return &ssot.DamagedError{Path: w.name, Seq: head + 1, Why: fmt.Sprintf("%d entries are missing at its end", j.Seq-head)}
 	}
+	if err := w.holds(q, j); err != nil {
+		return err
+	}
 	for task, epoch := range j.Epochs {
 		if q.held[task] != epoch {
 			return fmt.Errorf("task %s, epoch %d: %w", task, epoch, ssot.ErrFenced)
@@ -223,6 +229,28 @@ func (w *writer) judge(q *question, r *group.Request) error {
 		}
 	}
 	return nil
+}
+
+// holds wants the entry that records were judged on to be in the journal.
+func (w *writer) holds(q *question, j *ssot.Judged) error {
+	if w.knows(j) {
+		return nil
+	}
+	judged := amp.Head{Seq: j.Seq, Hash: j.Hash}
+	h := q.hashes[j.Seq]
+	if why := goneBack(judged, j.Seq, h[:]); why != "" {
+		return &ssot.DamagedError{Path: w.name, Seq: j.Seq, Why: why}
+	}
+	if j.Seq > w.proven.Seq {
+		w.proven = judged
+	}
+	return nil
+}
+
+// knows reports whether the journal holds what records were judged on, as far as nothing has to be asked: the judge of this process goes from
+// entry to entry.
+func (w *writer) knows(j *ssot.Judged) bool {
+	return j.Hash == amp.Hash{} || w.proven.Seq > 0 && j.Seq > w.proven.Seq || j.Seq == w.proven.Seq && j.Hash == w.proven.Hash
 }
 
 // one folds a record. An error is about the whole batch; what concerns the record alone is in the answer.

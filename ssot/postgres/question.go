@@ -16,7 +16,9 @@ import (
 )
 
 const (
-	lockHead = `SELECT seq, hash, everything, fold, CASE WHEN seq <> $1 THEN state END FROM head WHERE one = 1 FOR UPDATE`
+	lockHead = `SELECT seq, hash, everything, fold, CASE WHEN seq <> $1 THEN state END,
+			CASE WHEN seq > $2 THEN (SELECT e.hash FROM entry e WHERE e.seq = $2) END
+		FROM head WHERE one = 1 FOR UPDATE`
 
 	usageSince = `SELECT seq, state FROM usage WHERE seq > $1`
 
@@ -38,6 +40,8 @@ const (
 	holdLeases = `WITH held AS (SELECT task_id, epoch, until FROM lease WHERE task_id = ANY ($1) ORDER BY task_id FOR SHARE)
 		SELECT task_id, epoch, until > clock_timestamp() FROM held`
 
+	hashesOf = `SELECT seq, hash FROM entry WHERE seq = ANY ($1)`
+
 	entriesByID = selectEntry + `WHERE e.id = ANY ($1)`
 )
 
@@ -46,17 +50,21 @@ type question struct {
 	tasks  []amp.TaskID
 	leases []amp.TaskID
 	ids    []string
+	// judged are entries that records were judged on, of which it is to be seen that the journal holds them.
+	judged []int64
 
 	// held are the epochs of the leases that have not lapsed, stored the entries that are known by the ids.
 	held   map[amp.TaskID]uint64
 	stored map[string]amp.Entry
+	// hashes are those of the entries that were asked for.
+	hashes map[uint64]amp.Hash
 	// done says that the transaction that was sent before is committed.
 	done bool
 }
 
 // questionOf is what the records of a batch need. With ids it also asks which of them are stored.
 func questionOf(batch []*group.Request, ids bool) *question {
-	q := &question{held: map[amp.TaskID]uint64{}, stored: map[string]amp.Entry{}}
+	q := &question{held: map[amp.TaskID]uint64{}, stored: map[string]amp.Entry{}, hashes: map[uint64]amp.Hash{}}
 	tasks := map[amp.TaskID]struct{}{}
 	for _, r := range batch {
 		for i := range r.Records {
@@ -87,7 +95,7 @@ func (w *writer) ask(ctx context.Context, ids bool) (*question, error) {
 	before := w.board.Head.Seq
 	b := &pgx.Batch{}
 	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	b.Queue(lockHead, int64(before)).QueryRow(w.readHead)
+	b.Queue(lockHead, int64(before), int64(w.seen().Seq)).QueryRow(w.readHead)
 	if w.calm == 0 && w.sent == nil {
 		if err := w.conn.SendBatch(ctx, b).Close(); err != nil {
 			return nil, err
@@ -95,6 +103,11 @@ func (w *writer) ask(ctx context.Context, ids bool) (*question, error) {
 		b, w.batch = &pgx.Batch{}, w.queue.More()
 	}
 	q := questionOf(w.batch, ids)
+	for _, r := range w.batch {
+		if r.Judged != nil && !w.knows(r.Judged) {
+			q.judged = append(q.judged, int64(r.Judged.Seq))
+		}
+	}
 	return q, w.catchUp(ctx, b, q, before)
 }
 
@@ -111,6 +124,9 @@ func (w *writer) catchUp(ctx context.Context, b *pgx.Batch, q *question, before 
 	}
 	if len(q.leases) > 0 {
 		b.Queue(holdLeases, texts(q.leases)).Query(q.readLeases)
+	}
+	if len(q.judged) > 0 {
+		b.Queue(hashesOf, q.judged).Query(q.readHashes)
 	}
 	if len(q.ids) > 0 {
 		b.Queue(entriesByID, texts(q.ids)).Query(q.readStored)
@@ -138,18 +154,20 @@ func (w *writer) catchUp(ctx context.Context, b *pgx.Batch, q *question, before 
 
 func (w *writer) readHead(row pgx.Row) error {
 	var seq, everything, fold int64
-	var hash, state []byte
-	if err := row.Scan(&seq, &hash, &everything, &fold, &state); err != nil {
+	var hash, state, there []byte
+	if err := row.Scan(&seq, &hash, &everything, &fold, &state, &there); err != nil {
 		return err
 	}
 	have := w.board.Head
 	head := amp.Head{Seq: uint64(seq)}
 	copy(head.Hash[:], hash)
+	if head.Seq == w.seen().Seq {
+		there = hash
+	}
+	if why := goneBack(w.seen(), head.Seq, there); why != "" {
+		return &ssot.DamagedError{Path: w.name, Seq: min(head.Seq+1, w.seen().Seq), Why: why}
+	}
 	switch {
-	case head.Seq < have.Seq:
-		return &ssot.DamagedError{Path: w.name, Seq: head.Seq + 1, Why: fmt.Sprintf("%d entries are missing at its end", have.Seq-head.Seq)}
-	case head.Seq == have.Seq && head.Hash != have.Hash:
-		return &ssot.DamagedError{Path: w.name, Seq: head.Seq, Why: "the last entry is not the one that was stored"}
 	case fold != projection.Version():
 		return errOtherFold
 	case head == have:
@@ -167,6 +185,26 @@ func (w *writer) readHead(row pgx.Row) error {
 	w.complete, w.since = false, maps.Clone(b.Numbers)
 	w.round++
 	return nil
+}
+
+// seen is the last head that this writer knows the journal to have had.
+func (w *writer) seen() amp.Head {
+	if w.board.Head.Seq > w.opened.Seq {
+		return w.board.Head
+	}
+	return w.opened
+}
+
+// goneBack says why a journal up to an entry is not the one that had a head before; there is the hash that it has in its place. That of a
+// server that was restored from an older copy is so, or of a standby that never got the last entries.
+func goneBack(before amp.Head, seq uint64, there []byte) string {
+	switch {
+	case seq < before.Seq:
+		return fmt.Sprintf("%d entries are missing at its end, which were there before", before.Seq-seq)
+	case before.Seq > 0 && string(there) != string(before.Hash[:]):
+		return fmt.Sprintf("entry %d is not the one that was there before: entries were lost, and others written since", before.Seq)
+	}
+	return ""
 }
 
 // errOtherFold says that a program of another version has made the projections anew.
@@ -223,6 +261,21 @@ func (q *question) readLeases(rows pgx.Rows) error {
 		if live {
 			q.held[amp.TaskID(id)] = uint64(epoch)
 		}
+	}
+	return rows.Err()
+}
+
+func (q *question) readHashes(rows pgx.Rows) error {
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		var hash []byte
+		if err := rows.Scan(&seq, &hash); err != nil {
+			return err
+		}
+		var h amp.Hash
+		copy(h[:], hash)
+		q.hashes[uint64(seq)] = h
 	}
 	return rows.Err()
 }

@@ -48,8 +48,9 @@ func (w *writer) open(ctx context.Context) error {
 	}
 	var seq, fold, last int64
 	var may bool
-	err = w.conn.QueryRow(ctx, `SELECT seq, fold, coalesce((SELECT max(seq) FROM entry), 0), has_table_privilege('entry', 'INSERT')
-		FROM head WHERE one = 1`).Scan(&seq, &fold, &last, &may)
+	var hash []byte
+	err = w.conn.QueryRow(ctx, `SELECT seq, hash, fold, coalesce((SELECT max(seq) FROM entry), 0), has_table_privilege('entry', 'INSERT')
+		FROM head WHERE one = 1`).Scan(&seq, &hash, &fold, &last, &may)
 	switch {
 	case err == nil && !may:
 		return &RightsError{Store: w.name, User: w.cfg.User, Why: "it may only read the journal"}
@@ -63,6 +64,8 @@ func (w *writer) open(ctx context.Context) error {
 	if err := w.checkTail(ctx, uint64(seq)); err != nil {
 		return err
 	}
+	w.opened.Seq = uint64(seq)
+	copy(w.opened.Hash[:], hash)
 	if fold != projection.Version() {
 		return w.rebuild(ctx)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"arbiter/amp"
 	"arbiter/ssot"
 )
 
@@ -17,9 +18,11 @@ const pollEvery = time.Second
 // watcher knows how far the journal is. Its goroutine starts with the first who waits, and listens on a connection of its own.
 type watcher struct {
 	*place
-	mu      sync.Mutex
-	head    uint64
-	moved   chan struct{} // closed when head moves
+	mu   sync.Mutex
+	head amp.Head
+	// damaged is why the journal is not the one that had the head.
+	damaged error
+	moved   chan struct{} // closed when head moves, or damaged is set
 	started bool
 	ctx     context.Context //nolint:containedctx // of the goroutine, which stop ends
 	cancel  context.CancelFunc
@@ -33,14 +36,26 @@ func newWatcher(p *place) *watcher {
 }
 
 // stored notes a head that was seen.
-func (w *watcher) stored(head uint64) {
+func (w *watcher) stored(head amp.Head) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if head > w.head {
+	if head.Seq > w.head.Seq {
 		w.head = head
-		close(w.moved)
-		w.moved = make(chan struct{})
+		w.wake()
 	}
+}
+
+// lost notes that the journal does not hold any more what it held.
+func (w *watcher) lost(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.damaged = err
+	w.wake()
+}
+
+func (w *watcher) wake() {
+	close(w.moved)
+	w.moved = make(chan struct{})
 }
 
 func (w *watcher) stop() {
@@ -68,7 +83,7 @@ func (l *Log) Grown(ctx context.Context, after uint64) error {
 func (w *watcher) wait(ctx context.Context, after uint64) error {
 	for {
 		w.mu.Lock()
-		head, moved := w.head, w.moved
+		head, damaged, moved := w.head.Seq, w.damaged, w.moved
 		if !w.started {
 			w.started = true
 			go w.run()
@@ -77,6 +92,8 @@ func (w *watcher) wait(ctx context.Context, after uint64) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case damaged != nil:
+			return damaged
 		case head > after:
 			return nil
 		}
@@ -118,14 +135,10 @@ func (w *watcher) listen() error {
 	}()
 	_, _ = conn.Exec(w.ctx, "LISTEN "+channel(w.schema)) // without it, the head is polled
 	for {
-		var head int64
 		heard = false
-		if err := w.within(2*pollEvery, func(ctx context.Context) error {
-			return conn.QueryRow(ctx, "SELECT seq FROM head WHERE one = 1").Scan(&head)
-		}); err != nil {
+		if err := w.within(2*pollEvery, func(ctx context.Context) error { return w.look(ctx, conn) }); err != nil {
 			return err
 		}
-		w.stored(uint64(head))
 		if heard { // while the head was read
 			continue
 		}
@@ -134,6 +147,36 @@ func (w *watcher) listen() error {
 			return err
 		}
 	}
+}
+
+// look reads the head, and whether the journal still has the one before: not of a standby, which is behind for a moment and gets it yet.
+func (w *watcher) look(ctx context.Context, conn *pgx.Conn) error {
+	w.mu.Lock()
+	before := w.head
+	w.mu.Unlock()
+	var seq int64
+	var hash, there []byte
+	err := conn.QueryRow(ctx, `SELECT seq, hash, CASE WHEN seq > $1 THEN (SELECT e.hash FROM entry e WHERE e.seq = $1) END FROM head WHERE one = 1`,
+		int64(before.Seq)).Scan(&seq, &hash, &there)
+	if err != nil {
+		return err
+	}
+	head := amp.Head{Seq: uint64(seq)}
+	copy(head.Hash[:], hash)
+	if head.Seq == before.Seq {
+		there = hash
+	}
+	why := goneBack(before, head.Seq, there)
+	if why == "" {
+		w.stored(head)
+		return nil
+	}
+	var standby bool
+	if err := conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&standby); err != nil || standby {
+		return err
+	}
+	w.lost(&ssot.DamagedError{Path: w.name, Seq: min(head.Seq+1, before.Seq), Why: why})
+	return nil
 }
 
 func (w *watcher) within(d time.Duration, f func(context.Context) error) error {

@@ -58,7 +58,7 @@ func (w *writer) write(ctx context.Context, b *pgx.Batch, more func()) error {
 	}
 	w.sent = nil
 	w.commit()
-	w.stored(head.Seq)
+	w.stored(head)
 	return nil
 }
 

@@ -22,12 +22,14 @@ type writer struct {
 	closing context.Context //nolint:containedctx // ends when nothing is to be waited for any more
 	hurry   context.CancelFunc
 	// stored is told the head after each transaction.
-	stored func(head uint64)
+	stored func(head amp.Head)
 	// notify is false on a database that has no NOTIFY.
 	notify bool
 
 	conn *pgx.Conn
 	*cache
+	// opened is the head when the journal was opened; proven is the last entry that records were judged on which the journal was seen to hold.
+	opened, proven amp.Head
 	// batch is what is being stored.
 	batch []*group.Request
 	// calm counts the transactions since another writer was last noticed.
@@ -39,7 +41,7 @@ type writer struct {
 }
 
 // startWriter connects, brings the projections to the head and starts the goroutine, which stop ends.
-func startWriter(ctx context.Context, p *place, stored func(uint64)) (_ *writer, err error) {
+func startWriter(ctx context.Context, p *place, stored func(amp.Head)) (_ *writer, err error) {
 	w := &writer{
 		place: p, queue: group.NewQueue(), ended: make(chan struct{}), stored: stored, cache: newCache(),
 	}

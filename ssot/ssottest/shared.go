@@ -34,6 +34,7 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b ssot.Shared)) {
 		"AppendJudged/fenced_by_lapse": testFencedByLapse,
 		"AppendJudged/sent_again":      testSentAgain,
 		"AppendJudged/sent_in_part":    testSentInPart,
+		"AppendJudged/other_entry":     testOtherEntry,
 		"AppendJudged/one_wins":        testOneWins,
 		"AppendJudged/bad_records":     testJudgedBad,
 		"AppendJudged/cancelled":       testJudgedCancelled,
@@ -121,6 +122,27 @@ func refused(t *testing.T, log ssot.Shared, j ssot.Judged, want error, records .
 	}
 	if after := headOf(t, log); after != before {
 		t.Errorf("a refused append moved the head from %d to %d", before.Seq, after.Seq)
+	}
+}
+
+// What was judged on an entry that the journal does not have is not stored.
+func testOtherEntry(t *testing.T, a, b ssot.Shared) {
+	all := appendAll(t, a, Submit("s", Task(1)), Note("n", Task(1), "x"), Note("n2", Task(1), "y"))
+	for i, e := range all {
+		j := ssot.Judged{Seq: e.Seq, Hash: e.Hash}
+		j.Hash[0]++
+		before := headOf(t, b)
+		_, err := b.AppendJudged(t.Context(), j, []amp.Record{Submit(fmt.Sprint("wrong-", i), Task(20+i))})
+		if x, ok := errors.AsType[*ssot.DamagedError](err); !ok || x.Seq != e.Seq {
+			t.Errorf("judged on another entry %d: %v", e.Seq, err)
+		}
+		if after := headOf(t, b); after != before {
+			t.Errorf("it moved the head from %d to %d", before.Seq, after.Seq)
+		}
+		j.Hash = e.Hash
+		if _, err := a.AppendJudged(t.Context(), j, []amp.Record{Submit(fmt.Sprint("right-", i), Task(30+i))}); err != nil {
+			t.Errorf("judged on entry %d: %v", e.Seq, err)
+		}
 	}
 }
 
