@@ -57,7 +57,7 @@ func (b *batch) add(ctx context.Context, r request) error {
 	j.records, j.refused = r.run(b.c.now())
 	if j.refused != nil && len(j.records) == 0 {
 		j.tell(nil, j.refused)
-		return b.c.otherPast
+		return nil
 	}
 	b.items = append(b.items, j)
 	b.touched[r.task] = true

@@ -209,8 +209,6 @@ type Coordinator struct {
 	// yielded are the deliveries that were left to another coordinator.
 	yielded map[amp.TaskID]string
 	parked  []request
-	// otherPast says that the journal is no longer the one that the board was folded from, which ends the loop.
-	otherPast error
 	// freed says that a slot is free since a task went to another coordinator.
 	freed bool
 	life  context.Context //nolint:containedctx // it bounds what the loop asks of the store while it judges

@@ -13,7 +13,7 @@ var ErrReadOnly = errors.New("the journal was opened for reading only")
 // DamagedError says that what is stored is not the journal that was written: it cannot be read, belongs to another program, or its
 // entries do not follow each other. It is never repaired or replaced by itself.
 type DamagedError struct {
-	// Path names the file, or the database; "" when who found it does not know.
+	// Path names the file, or the database.
 	Path string
 	// Seq is the first entry that is wrong, 0 when that is not known.
 	Seq uint64
@@ -22,14 +22,10 @@ type DamagedError struct {
 
 // Error names the file, the entry and the reason.
 func (e *DamagedError) Error() string {
-	which := "the journal"
-	if e.Path != "" {
-		which = "journal " + e.Path
-	}
 	if e.Seq == 0 {
-		return fmt.Sprintf("%s is damaged: %s", which, e.Why)
+		return fmt.Sprintf("journal %s is damaged: %s", e.Path, e.Why)
 	}
-	return fmt.Sprintf("%s is damaged at entry %d: %s", which, e.Seq, e.Why)
+	return fmt.Sprintf("journal %s is damaged at entry %d: %s", e.Path, e.Seq, e.Why)
 }
 
 // NewerError says that a newer version of Arbiter wrote the journal.
