@@ -38,6 +38,36 @@ func TestFindings_moreThanAMessageHolds(t *testing.T) {
 	})
 }
 
+// AMP-166: findings may recur that have more names than a message holds. The lock is escalated all the same, and the coordinator goes on.
+func TestFindings_longNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, works, func(_ context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+			emit(agenttest.Accept(turn))
+			v := verdictOf(amp.Rejected, 0.95)
+			var issues []map[string]any
+			for i := range 30 {
+				issues = append(issues, map[string]any{
+					"severity": "major", "file": fmt.Sprintf("%d-%d-%s", n/2, i, strings.Repeat("long", 6<<10)), "line": 1,
+					"description": "not this way", "suggested_fix": "mend",
+				})
+			}
+			v["issues"] = issues
+			return agenttest.Final(v), nil
+		})
+		id := r.task()
+		for range 2 {
+			r.want(id, amp.Locked)
+			r.submit(amp.Command{Command: amp.Unlock, TaskID: id, Note: "once more", Args: amp.Args{Next: amp.Redispatch}})
+			synctest.Wait()
+		}
+		r.want(id, amp.Locked)
+		if got := r.alarms(id); len(got) != 3 || got[2] != amp.HallucinationLock {
+			t.Errorf("escalations %v, want three locks", got)
+		}
+	})
+}
+
 // AMP-043: an admin who writes a plan while the planner is at work is not overruled by what the planner brings afterwards.
 func TestRevise_whilePlanning(t *testing.T) {
 	t.Parallel()

@@ -211,16 +211,13 @@ func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func (c *Coordinator) lockAlarm(t *amp.Task, now time.Time) amp.Record {
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("%s was rejected %d times. ", t.ID, t.RejectCount))
+	fmt.Fprintf(&text, "%s was rejected %d times. It is locked until you unlock it with guidance, or end it.", t.ID, t.RejectCount)
 	for _, f := range t.Findings {
 		if len(f.Rounds) > 1 {
-			text.WriteString(fmt.Sprintf("%s recurs in %d rounds (%s). ", f.ID, len(f.Rounds), f.File))
+			fmt.Fprintf(&text, " %s recurs in %d rounds (%s).", f.ID, len(f.Rounds), f.File)
 		}
 	}
-	return c.escalate(t, now, alarm{
-		typ: amp.HallucinationLock, severity: amp.Critical,
-		text: text.String() + "It is locked until you unlock it with guidance, or end it.",
-	})
+	return c.escalate(t, now, alarm{typ: amp.HallucinationLock, severity: amp.Critical, text: text.String()})
 }
 
 func (c *Coordinator) ackAlarm(t *amp.Task, o amp.Obligation, now time.Time) amp.Record {

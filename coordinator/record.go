@@ -67,8 +67,10 @@ type alarm struct {
 	affected []string
 }
 
-// escalate builds the escalation's entry. Everything but info suspends the task (AMP-165, A17).
+// escalate builds the escalation's entry. Everything but info suspends the task (AMP-165, A17). Its text may repeat what agents and programs
+// said, and is cut where that is long.
 func (c *Coordinator) escalate(t *amp.Task, now time.Time, a alarm) amp.Record {
+	a.text = listed([]string{a.text})
 	if a.from == "" {
 		a.from = amp.Coordinator
 	}
