@@ -119,40 +119,6 @@ func (t *Task) conclude(e *Entry, d Decision) {
 	}
 }
 
-// noteFindings gives each issue an id that recurs when the same thing is found again: same file and the same words.
-func (t *Task) noteFindings(issues []Issue) {
-	for _, i := range issues {
-		k := slices.IndexFunc(t.Findings, func(f ReviewFinding) bool {
-			return f.File == i.File && sameWords(f.Description, i.Description)
-		})
-		if k < 0 {
-			k = len(t.Findings)
-			t.Findings = append(t.Findings, ReviewFinding{ID: fmt.Sprintf("F%d", k+1), File: i.File})
-		}
-		f := &t.Findings[k]
-		f.Severity, f.Line, f.Description, f.Fix = i.Severity, i.Line, i.Description, i.SuggestedFix
-		if !slices.Contains(f.Rounds, t.Round) {
-			f.Rounds = append(f.Rounds, t.Round)
-		}
-	}
-}
-
-// sameWords reports whether two descriptions share at least 60 % of their words, in any order.
-func sameWords(a, b string) bool {
-	wa, wb := strings.Fields(strings.ToLower(a)), strings.Fields(strings.ToLower(b))
-	if len(wa) == 0 || len(wb) == 0 {
-		return len(wa) == len(wb)
-	}
-	left, shared := slices.Clone(wb), 0
-	for _, w := range wa {
-		if i := slices.Index(left, w); i >= 0 {
-			left = slices.Delete(left, i, i+1)
-			shared++
-		}
-	}
-	return 10*shared >= 6*max(len(wa), len(wb))
-}
-
 func (b *Board) foldEscalation(e *Entry, t *Task, m *Message, p *Escalation) {
 	role, agent := t.concerned(p)
 	t.Escalations = append(t.Escalations, EscalationState{

@@ -99,18 +99,6 @@ type NotCarriedOut struct {
 	Why       string      `json:"why"`
 }
 
-// ReviewFinding is a blocking or minor issue with an id that stays the same over the rounds of a task.
-type ReviewFinding struct {
-	ID          string        `json:"id"`
-	Severity    IssueSeverity `json:"severity"`
-	File        string        `json:"file"`
-	Line        int           `json:"line"`
-	Description string        `json:"description"`
-	Fix         string        `json:"suggested_fix,omitzero"`
-	// Rounds are the rounds whose verdict named it, ascending.
-	Rounds []int `json:"rounds"`
-}
-
 // CheckState is the last verification of the current result.
 type CheckState struct {
 	Seq          uint64   `json:"seq"`
