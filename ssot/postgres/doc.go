@@ -11,8 +11,8 @@
 // The projections are those of the SQLite store: the board and the tasks as JSON. NOTIFY once per transaction is a hint to the
 // others that the journal has grown; they also look once a second.
 //
-// Searches have an index of terms, made by one coordinator at a time behind the journal ([Options.Index]). It leaves candidates, and
-// [amp.Search.Match] decides; what it does not hold yet is looked through.
+// Searches have the index of package search in two tables, made by one coordinator at a time behind the journal ([Options.Index]). What it
+// does not hold yet is looked through.
 //
 // Leases are rows of their own, timed by the clock of the database alone.
 package postgres

@@ -8,9 +8,9 @@
 // was appended for a second, in one transaction: they always are those of one entry of the journal, which they name. The few entries
 // behind it are looked through by who reads, and folded again by who opens the journal after a crash.
 //
-// Searches have an index of their own in search.db, the [amp.Terms] of entries without the entries themselves. A goroutine follows the
-// journal and fills it; appends and opening never wait for it. The index narrows a search down and [amp.Search.Match] decides; what
-// was appended since is looked through one by one. It is made anew when it is missing, damaged or of another journal.
+// Searches have the index of package search in a file of its own, search.db. A goroutine follows the journal and fills it; appends and
+// opening never wait for it. What was appended since is looked through one by one. It is made anew when it is missing, damaged or of another
+// journal.
 //
 // No other code of the process may open, read or copy journal.db, journal.db-wal and journal.db-shm: closing any descriptor of
 // such a file drops the locks of the whole process, and a visitor may then remove the write-ahead log under a running writer.
