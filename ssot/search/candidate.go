@@ -10,9 +10,11 @@ import (
 const (
 	// lookMore is how many candidates are looked at for the sake of the count alone.
 	lookMore = 25
-	// candidatePage is how many candidates are looked at together at first, candidateMost when few of those before them matched.
-	candidatePage = 128
-	candidateMost = 1 << 10
+	// candidatePage is how many candidates are looked at together at first, candidateMost when few of those before them matched, as long
+	// as they have about candidateBytes at most.
+	candidatePage  = 128
+	candidateMost  = 1 << 10
+	candidateBytes = 4 << 20
 )
 
 // want is how many candidates to take at once.
@@ -65,12 +67,13 @@ func (s *Search) takeExact(ctx context.Context, seqs []uint64) error {
 
 // takeEach takes those candidates that match.
 func (s *Search) takeEach(ctx context.Context, seqs []uint64) error {
-	before := s.out.Count
+	before, size := s.out.Count, 0
 	entries, err := s.entries(ctx, seqs)
 	if err != nil {
 		return err
 	}
 	for i := range entries {
+		size += len(entries[i].Body)
 		if s.done {
 			s.out.Capped = true
 			return nil
@@ -93,7 +96,7 @@ func (s *Search) takeEach(ctx context.Context, seqs []uint64) error {
 		s.out.Capped, s.done = true, true
 	}
 	if s.more = 0; (s.out.Count-before)*8 < len(seqs) {
-		s.more = min(2*len(seqs), candidateMost)
+		s.more = min(2*len(seqs), candidateMost, candidateBytes*len(seqs)/(size+1))
 	}
 	return nil
 }

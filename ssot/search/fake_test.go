@@ -15,6 +15,8 @@ type held struct {
 	chunks  map[uint64]heldChunk
 	read    int // sheets
 	puts    int // entries in chunks that were written
+	// together is how many entries were read at once at most.
+	together int
 }
 
 type heldChunk struct {
@@ -112,6 +114,7 @@ func (h *held) Within(_ context.Context, seqs []uint64, from, to int64) ([]uint6
 }
 
 func (h *held) Entries(_ context.Context, seqs []uint64, newest bool) (all []amp.Entry, _ error) {
+	h.together = max(h.together, len(seqs))
 	seqs = slices.Sorted(slices.Values(seqs))
 	if newest {
 		slices.Reverse(seqs)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,6 +164,31 @@ func TestSound(t *testing.T) {
 			page[0].Seq = last + 1
 			if err := Add(t.Context(), h, page); !errors.Is(err, ErrBroken) {
 				t.Errorf("adding: %v", err)
+			}
+		})
+	}
+}
+
+// Where few match, many are looked at together, but not many that are large.
+func TestSearch_together(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ size, most, least int }{
+		"small": {10, candidateMost, candidateMost}, "large": {candidateBytes / 200, 200, candidatePage / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &held{chunks: map[uint64]heldChunk{}}
+			body := strings.Repeat("x ", tc.size/2)
+			for i := range 3000 {
+				h.entries = append(h.entries, amp.Entry{Seq: uint64(i + 1), Record: ssottest.Raw(fmt.Sprint(i), "", []byte(body))})
+			}
+			f := ssottest.Search(t, "needle")
+			s := Search{Journal: h, Filter: &f, Last: 3000}
+			if found, err := s.Find(t.Context()); err != nil || len(found.Entries) != 0 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			if h.together > tc.most || h.together < tc.least {
+				t.Errorf("%d were looked at together, want %d to %d", h.together, tc.least, tc.most)
 			}
 		})
 	}
