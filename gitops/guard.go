@@ -2,6 +2,9 @@ package gitops
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +49,19 @@ func (g *Git) Inspect(ctx context.Context, path, branch string) (amp.RepoFacts, 
 	out, err := g.run(ctx, r.checkout(), "ls-files", "-z", "--cached")
 	f.Files = strings.Count(out, "\x00")
 	return f, err
+}
+
+// Shallow reports whether older commits of a repository are missing.
+func (g *Git) Shallow(path string) (bool, error) {
+	r, err := g.open(path)
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Lstat(filepath.Join(r.common, "shallow"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // checkout is a call in the person's own checkout.

@@ -85,9 +85,27 @@ func removeStale(path string) error {
 		return fmt.Errorf("look at the socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("open the socket: %s is there and is no socket", path)
+		return &OccupiedError{Path: path}
 	}
 	return removeIfThere(path)
+}
+
+// OccupiedError says that something that is no socket stands where a coordinator has its own.
+type OccupiedError struct{ Path string }
+
+// Error names the path.
+func (e *OccupiedError) Error() string { return e.Path + " is there and is no socket" }
+
+// Vacant reports, as an [*OccupiedError], that something that is no socket stands where the coordinator of home has its own.
+func Vacant(home string) error {
+	path, err := SocketPath(home)
+	if err != nil {
+		return nil //nolint:nilerr // it is made elsewhere
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
+		return &OccupiedError{Path: path}
+	}
+	return nil
 }
 
 func removeIfThere(path string) error {

@@ -183,11 +183,19 @@ func examineModel(name string, g agentConfig, configDir string) finding {
 		return finding{"agent " + name, "ok", what + ", without a key", ""}
 	}
 	if _, err := key(); err != nil {
-		next := fmt.Sprintf("Mend it, or correct agents.%s.key_file.", name)
-		if g.KeyEnv != "" {
-			next = fmt.Sprintf("export %s=…, or correct agents.%s.key_env.", g.KeyEnv, name)
-		}
-		return finding{"agent " + name, "fail", what + ": " + err.Error(), next}
+		return noKey(name, what, g, err)
 	}
 	return finding{"agent " + name, "ok", what + "; the key is there", ""}
+}
+
+// noKey is an agent whose key cannot be read.
+func noKey(name, what string, g agentConfig, err error) finding {
+	next := fmt.Sprintf("Mend it, or correct agents.%s.key_file.", name)
+	switch {
+	case g.KeyEnv != "":
+		next = fmt.Sprintf("export %s=…, or correct agents.%s.key_env.", g.KeyEnv, name)
+	case len(g.KeyCommand) > 0:
+		next = fmt.Sprintf("Mend it, or correct agents.%s.key_command.", name)
+	}
+	return finding{"agent " + name, "fail", what + ": " + err.Error(), next}
 }

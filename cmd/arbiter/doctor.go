@@ -84,6 +84,9 @@ func newDoctor(a *app) *cobra.Command {
 	return c
 }
 
+// noRoom is how little room a disk has on which no coordinator starts.
+const noRoom = 8 << 20
+
 // examine looks at everything that a coordinator needs. It changes nothing but creates the data directory.
 func (a *app) examine(ctx context.Context) []finding {
 	var all []finding
@@ -99,9 +102,14 @@ func (a *app) examine(ctx context.Context) []finding {
 	}
 	add("ok", "data directory", home, "")
 	if free, err := freeBytes(home); err == nil && free < 1<<30 {
-		add("warn", "disk", fmt.Sprintf("%d MiB are free for the journal and the worktrees", free>>20), "Make room, or name another disk with --home.")
+		level := "warn"
+		if free < noRoom {
+			level = "fail"
+		}
+		add(level, "disk", fmt.Sprintf("%d MiB are free for the journal and the worktrees", free>>20), "Make room, or name another disk with --home.")
 	}
-	if _, err := gitops.New(gitops.Options{Home: home}); err != nil {
+	git, err := gitops.New(gitops.Options{Home: home})
+	if err != nil {
 		add("fail", "git", err.Error(), "Install git, version 2.38 or newer.")
 	} else {
 		add("ok", "git", "is there and new enough", "")
@@ -109,19 +117,16 @@ func (a *app) examine(ctx context.Context) []finding {
 	all = append(all, a.examineJournal(ctx, home)...)
 	all = append(all, a.examineConfig(ctx)...)
 	all = append(all, a.examineMirror(ctx, home)...)
+	if c, err := a.loadConfig(); err == nil { // what is wrong with it was said
+		all = append(all, c.examineListen(ctx, home, a.configDir())...)
+	}
 	all = append(all, a.examineCoordinator(ctx, home))
 	var hooks []hookState
 	if err := server.NewClient(home, sentinels).Ask(ctx, http.MethodGet, "/v1/hooks", &hooks); err == nil { // the line before says when none answers
 		all = append(all, hookFindings(hooks)...)
 	}
-	if top, err := repoTop("."); err == nil {
-		if there, _ := exists(filepath.Join(top, repoFile)); there {
-			if _, err := loadRepoFile(top); err != nil {
-				failed(repoFile, err)
-			} else {
-				add("ok", repoFile, filepath.Join(top, repoFile), "")
-			}
-		}
+	if git != nil {
+		all = append(all, examineRepository(ctx, git)...)
 	}
 	return all
 }
@@ -138,6 +143,7 @@ func (a *app) examineJournal(ctx context.Context, home string) []finding {
 	if err == nil {
 		var head amp.Head
 		head, err = log.Head(ctx)
+		clock := examineClock(ctx, log, time.Now())
 		if err = errors.Join(err, log.Close()); err == nil {
 			all := []finding{{"journal", "ok", fmt.Sprintf("%d entries; arbiter journal verify checks all of them", head.Seq), ""}}
 			if s, ok := log.(*sqlite.Log); ok && s.LogSize() > sqlite.LargeLog {
@@ -147,7 +153,7 @@ func (a *app) examineJournal(ctx context.Context, home string) []finding {
 					"End it: a shell of SQLite on journal.db, perhaps, or a backup that stands still. The log is cut by itself then.",
 				})
 			}
-			return all
+			return append(all, clock...)
 		}
 	}
 	e := explain(err)
@@ -188,6 +194,7 @@ func (a *app) examineConfig(ctx context.Context) []finding {
 	if c.Roles.Executor != "" && c.Roles.Reviewer != "" && x.vendor() != "" && x.vendor() == v.vendor() {
 		all = append(all, finding{"reviewer", "warn", "executor and reviewer are both of vendor " + x.vendor(), "Configure a reviewer of another vendor."})
 	}
+	all = append(all, c.examineSecrets(filepath.Dir(file), file)...)
 	all = append(all, c.Notify.examineNotify(filepath.Dir(file), file)...)
 	if len(c.Repo.Checks) == 0 {
 		all = append(all, finding{"local CI", "warn", "no checks are configured for every repository", "arbiter init --repo DIR suggests them for one."})
@@ -219,6 +226,11 @@ func examineAgent(name string, g agentConfig, configDir string) finding {
 	if err != nil {
 		return finding{"agent " + name, "fail", err.Error(), fmt.Sprintf("Install it, or correct agents.%s.argv.", name)}
 	}
+	if key := g.key(configDir); key != nil {
+		if _, err := key(); err != nil {
+			return noKey(name, full, g, err)
+		}
+	}
 	if info, err := os.Stat(full); err == nil && info.Mode().Perm()&0o022 != 0 {
 		return finding{"agent " + name, "warn", full + " can be changed by others", "chmod go-w " + full}
 	}
@@ -233,6 +245,10 @@ func (a *app) examineCoordinator(ctx context.Context, home string) finding {
 	case err == nil:
 		return finding{"coordinator", "ok", fmt.Sprintf("process %d runs", state.PID), ""}
 	case errors.Is(err, server.ErrNotRunning):
+		if err := server.Vacant(home); err != nil {
+			e := explain(err)
+			return finding{"coordinator", "fail", e.What, e.Next}
+		}
 		if held, err := sqlite.Holder(home); err == nil && held != nil {
 			e := explain(held)
 			return finding{"coordinator", "warn", atWork(held, time.Now()), e.Next}

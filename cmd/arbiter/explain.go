@@ -75,7 +75,7 @@ var sentinels = server.Sentinels{
 func explain(err error) explanation {
 	e := explanation{What: err.Error(), Code: exitFailed}
 	if ok := explainPartly(err, &e) || explainOurs(err, &e) || explainMirror(err, &e) || explainSearch(err, &e) || explainOutput(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainCoordinator(err, &e) ||
-		explainSystem(err, &e); !ok {
+		explainPlace(err, &e) || explainSystem(err, &e); !ok {
 		e.Means = "Nothing more is known about it."
 		e.Next = "Try again; if it stays, run arbiter doctor and look at the log that arbiter status names."
 	}
@@ -279,7 +279,7 @@ func explainSystem(err error, e *explanation) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Means, e.Next = "Nothing was done.", "Check the path."
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		e.Means = "Arbiter may not read or write there. Nothing was changed."
+		e.Means = "Arbiter may not read or write there. " + ownerOf(err) + "Nothing was changed."
 		e.Next = "Change the folder's owner or mode, or name another data directory with --home or ARBITER_HOME."
 	case errors.Is(err, syscall.ENOTDIR):
 		e.Means, e.Next = "A file stands where a folder is meant. Nothing was done.", "Check the path."
