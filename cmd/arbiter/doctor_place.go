@@ -130,9 +130,9 @@ func explainPlace(err error, e *explanation) bool {
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		e.Means, e.Next = "Nothing was done.", "Name a folder, below which nothing else is called so."
+		e.Means, e.Next = "A file stands where a folder is meant. Nothing was done.", "Name a folder, below which nothing else is called so."
 	case errors.Is(err, syscall.EISDIR):
-		e.Means, e.Next = "Nothing was done.", "Name a file, or move the folder away."
+		e.Means, e.Next = "A folder stands where a file is meant. Nothing was done.", "Name a file, or move the folder away."
 	case errors.Is(err, syscall.EADDRINUSE):
 		e.Means, e.Next = "Another program listens there. The coordinator does not start without its address.", "Set another port as listen.tcp, or end that program."
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

@@ -281,10 +281,6 @@ func explainSystem(err error, e *explanation) bool {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		e.Means = "Arbiter may not read or write there. " + ownerOf(err) + "Nothing was changed."
 		e.Next = "Change the folder's owner or mode, or name another data directory with --home or ARBITER_HOME."
-	case errors.Is(err, syscall.ENOTDIR):
-		e.Means, e.Next = "A file stands where a folder is meant. Nothing was done.", "Check the path."
-	case errors.Is(err, syscall.EISDIR):
-		e.Means, e.Next = "A folder stands where a file is meant. Nothing was done.", "Name a file."
 	case errors.Is(err, syscall.EPIPE):
 		e.What, e.Code = "", exitFailed
 	default:

@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 		"older there": {&ssot.OlderError{Path: "postgres://h/d?search_path=arbiter", Have: 1, Know: 9}, exitFailed},
 		"pooler":      {&postgres.PoolerError{Store: "postgres://h/d?search_path=arbiter"}, exitFailed},
 		"newer kind":  {fmt.Errorf("fold: %w", &amp.UnknownKindError{Kind: "dream"}), exitFailed},
-		"partly":      {&partlyError{context.Canceled, 7}, exitFailed},
+		"partly":      {&partlyError{context.Canceled, 7}, exitInterrupted},
 		"file as dir": {syscall.ENOTDIR, exitFailed},
 		"dir as file": {syscall.EISDIR, exitFailed},
 		"network":     {&sqlite.NetworkError{Dir: "/d", FS: "nfs"}, exitFailed},
