@@ -15,6 +15,7 @@ import (
 
 // The ids of actions that the root treats apart.
 const (
+	navBack     = "nav.back"
 	quitBack    = "nav.quit"
 	quitNow     = "app.quit"
 	openPalette = "palette"
@@ -69,7 +70,7 @@ func (m *model) rootDeeds() []deed {
 	}
 	do(openPalette, "command palette", "command", rankGlobal+1, m.openPalette, ":")
 	do("help", "help and all actions", "help", rankHelp, m.openHelp, "?")
-	do("nav.back", "one step back", "back", rankGlobal+3, m.back, "esc")
+	do(navBack, "one step back", "back", rankGlobal+3, m.back, "esc")
 	do(quitBack, "back, then quit", "quit", rankGlobal+4, m.quitOrBack, "q")
 	do(quitNow, "quit; nothing stops", "", 0, func() tea.Cmd { return tea.Quit }, "ctrl+c")
 	do("undo", "take a waiting decision back", "take back", 5, m.undo, "u").Disabled = m.undoOff

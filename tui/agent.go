@@ -9,7 +9,6 @@ import (
 
 	"arbiter/amp"
 	"arbiter/tui/action"
-	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
 
@@ -311,13 +310,34 @@ func (p *agentPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *agentPage) Off(id string) string {
+	switch id {
+	case openItem:
+		if p.focus == paneAgents {
+			return unless(len(p.past) > 0, "no turn of this agent has ended yet")
+		}
+		_, ok := p.turnAt()
+		return unless(ok || p.focus == paneStopped && p.Subject() != "", nothingSelected)
+	case agentPane:
+		return unless(p.focus != paneAgents, "the agents have the focus")
+	case paneNext, panePrev:
+		for pane := range paneCount {
+			if pane != p.focus && !p.empty(pane) {
+				return ""
+			}
+		}
+		return onePane
+	}
+	return ""
+}
+
 // open goes to what is under the cursor: from an agent to its last turns, from a turn to its output, from a stopped task to the task.
 func (p *agentPage) open() tea.Cmd {
 	switch at, ok := p.turnAt(); {
 	case p.focus == paneAgents && len(p.past) > 0:
 		p.to(panePast)
 	case p.focus == paneAgents:
-		p.e.Toast(theme.Text, "no turn of this agent has ended yet")
 	case p.focus == paneStopped:
 		return p.e.Go(Place{Kind: KindTask, ID: string(p.Subject())})
 	case ok:

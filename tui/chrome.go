@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"arbiter/amp"
-	"arbiter/tui/action"
 	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
@@ -332,56 +331,6 @@ func (m *model) headText() string {
 	}
 	return c.headStyled
 }
-
-// hints are the keys that work now.
-func (m *model) hints(rows int) []ui.KeyHint {
-	if begun := m.keys.Begun(); begun != "" {
-		out := []ui.KeyHint{{Key: begun, Text: "…"}}
-		for _, h := range m.keys.Next(m.scopes()...) {
-			out = append(out, ui.KeyHint{Key: action.Display(h.Key, m.env.Theme.Signs.IsASCII()), Text: h.Text})
-		}
-		return append(out, ui.KeyHint{Key: "esc", Text: "leaves"})
-	}
-	if m.sink() != nil {
-		if h, ok := m.nav.top().page.(hinter); ok && m.env.sheet == nil && m.overlay == nil {
-			return h.Hints()
-		}
-		return []ui.KeyHint{{Key: "esc", Text: "close"}}
-	}
-	n := 8
-	if rows > 1 {
-		n = 14
-	}
-	out := make([]ui.KeyHint, 0, n)
-	scopes := m.scopes()
-	for _, h := range m.env.Reg.Footer(n, scopes...) {
-		switch {
-		case h.ID == "nav.back" && len(m.nav.way) < 2:
-			continue
-		case h.ID == stageScopes[0] && h.Key == "1":
-			h.Key = stageKeys(scopes)
-		case m.asks() && h.ID == cardAccept:
-			h.Text = "allow once…"
-		case m.asks() && h.ID == cardReject:
-			h.Text = "deny…"
-		}
-		out = append(out, ui.KeyHint{Key: action.Display(h.Key, m.env.Theme.Signs.IsASCII()), Text: h.Text})
-	}
-	return out
-}
-
-// asks reports whether the cursor is on a question, where A and R answer it.
-func (m *model) asks() bool {
-	c, ok := m.nav.top().page.(carder)
-	if !ok {
-		return false
-	}
-	n, _ := c.card()
-	return n.Kind == amp.NeedQuestion
-}
-
-// hinter says which keys work while the page takes raw keys.
-type hinter interface{ Hints() []ui.KeyHint }
 
 // closeRule puts a tee where the line between two panes meets the rule of the footer.
 func (m *model) closeRule(status *ui.Block, at int) *ui.Block {

@@ -263,6 +263,44 @@ func (p *diffPage) move(id string) bool {
 	return true
 }
 
+// Off says why an action does nothing here.
+func (p *diffPage) Off(id string) string {
+	switch id {
+	case paneNext, panePrev:
+		return onePane
+	case zoomPane:
+		return noZoom
+	case "diff.range", "diff.reload", "diff.space":
+		return ""
+	}
+	if p.shown == nil || len(p.view.Diff().Files) == 0 {
+		return unless(id == openItem && p.state != "", "there is no diff to look at")
+	}
+	switch id {
+	case openItem:
+		_, _, _, gap := p.view.Gap()
+		return unless(gap || p.view.Cursor().Head, "stand on a file or on a gap")
+	case "diff.split":
+		return unless(p.e.Width >= minSplit, "two columns need a wider screen")
+	case "diff.remark_next", "diff.remark_prev":
+		n := len(p.findings) + len(p.e.desk.review(p.id).Comments)
+		return unless(n > 1 || n == 1 && p.view.Cursor().Remark == "", "no other finding or comment in this diff")
+	case "diff.comments":
+		return unless(len(p.e.desk.review(p.id).Comments) > 0, "no comments yet: c on a line writes one")
+	case "diff.comment":
+		return unless(p.view.Cursor().File >= 0, "stand on a line to comment on it")
+	case "diff.viewed", "diff.editor", "diff.copy_hunk", "diff.copy_file":
+		i, ok := p.fileAt()
+		switch {
+		case !ok:
+			return "stand on a file"
+		case id == "diff.editor" && p.file(i).Binary:
+			return "the file is binary"
+		}
+	}
+	return ""
+}
+
 // enter shows what stands behind the cursor: unchanged lines, or the lines of a folded file.
 func (p *diffPage) enter() tea.Cmd {
 	if p.shown == nil {

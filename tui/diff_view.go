@@ -16,6 +16,7 @@ import (
 // The widths from which on the sides stand beside each other, and the findings in a column of their own.
 const (
 	splitWidth  = 140
+	minSplit    = 80 // below it nothing is split
 	columnWidth = 160
 )
 
@@ -52,7 +53,7 @@ func (p *diffPage) Render(w, h int) *ui.Block {
 		rest -= below.Height()
 	}
 	rest = max(rest, 0)
-	p.view.Split(p.split == splitOn && w >= 80 || p.split == splitByWidth && w >= splitWidth)
+	p.view.Split(p.split == splitOn && w >= minSplit || p.split == splitByWidth && w >= splitWidth)
 	column := w >= columnWidth && len(p.findings)+len(e.desk.review(p.id).Comments) > 0
 	p.view.Brief(column)
 	if column {
@@ -105,6 +106,9 @@ func (p *diffPage) head(b *ui.Block, w int) {
 	facts = append(facts, plural(files, "file")+" "+th.S(theme.Added, "+"+strconv.Itoa(added))+" "+th.S(theme.Removed, "−"+strconv.Itoa(removed)))
 	if n := p.countViewed(); files > 0 {
 		facts = append(facts, "viewed "+strconv.Itoa(n)+"/"+strconv.Itoa(files))
+	}
+	if p.view.IsWrapped() {
+		facts = append(facts, "wrapped")
 	}
 	if p.shown.space {
 		facts = append(facts, th.S(theme.Time, "blanks ignored"))

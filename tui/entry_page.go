@@ -220,6 +220,14 @@ func (p *entryPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *entryPage) Off(id string) string {
+	if id == zoomPane {
+		return noZoom
+	}
+	return ""
+}
+
 // follow opens what the cursor of the envelope stands on.
 func (p *entryPage) follow() tea.Cmd {
 	for _, l := range p.entryLinks() {

@@ -299,8 +299,8 @@ func (e *env) cardIntent(id string, n *need, t *amp.Task) (tea.Cmd, bool) {
 	case cardOverride:
 		return e.stage(proposal{Command: amp.Override, TaskID: t.ID}), true
 	case cardOwn:
-		if n.Kind == amp.NeedQuestion {
-			return e.decideOn(e.ownAnswer(n, t)), true
+		if own := e.ownAnswer(n, t); n.Kind == amp.NeedQuestion && own != nil {
+			return e.decide(*own), true
 		}
 		return e.ownWords(t, proposal{Args: args}), true
 	case cardTask:
@@ -383,6 +383,19 @@ func (p *cardPage) Update(msg tea.Msg) tea.Cmd {
 		return cmd
 	}
 	return nil
+}
+
+// Off says why an action does nothing here.
+func (p *cardPage) Off(id string) string {
+	switch id {
+	case paneNext, panePrev:
+		return onePane
+	case zoomPane:
+		return noZoom
+	case filterList:
+		return noFilter
+	}
+	return ""
 }
 
 // Scopes are those of a card with its numbers.

@@ -285,6 +285,15 @@ func (p *escalationsPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *escalationsPage) Off(id string) string {
+	switch id {
+	case openItem, zoomPane, paneNext, panePrev:
+		return unless(p.current() != nil, nothingSelected)
+	}
+	return ""
+}
+
 // Typing reports whether a search is typed.
 func (p *escalationsPage) Typing() bool { return p.search.typing }
 

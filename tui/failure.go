@@ -72,6 +72,21 @@ func (p *failurePage) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *failurePage) Off(id string) string {
+	switch id {
+	case openItem:
+		return "an error stands here in full"
+	case paneNext, panePrev:
+		return onePane
+	case zoomPane:
+		return noZoom
+	case filterList:
+		return noFilter
+	}
+	return ""
+}
+
 // Scopes is the scope of the page.
 func (p *failurePage) Scopes() []string { return []string{string(KindFailures)} }
 

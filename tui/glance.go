@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 
 	"arbiter/amp"
 	"arbiter/tui/theme"
@@ -30,30 +31,37 @@ func (g *glance) took(msg entryMsg) {
 	}
 }
 
-// next goes to the next row with a hit, or to the one before.
-func (g *glance) next(forward bool) bool {
+// hit is the next row with a hit, or the one before; -1 for none.
+func (g *glance) hit(forward bool) int {
 	if forward {
 		for _, y := range g.hits {
 			if y > g.at {
-				return g.goTo(y)
+				return y
 			}
 		}
-		return false
+		return -1
 	}
-	for i := len(g.hits) - 1; i >= 0; i-- {
-		if g.hits[i] < g.at {
-			return g.goTo(g.hits[i])
+	for _, y := range slices.Backward(g.hits) {
+		if y < g.at {
+			return y
 		}
 	}
-	return false
+	return -1
 }
 
-func (g *glance) goTo(y int) bool {
+// has reports whether there is a hit to go to.
+func (g *glance) has(forward bool) bool { return g.hit(forward) >= 0 }
+
+// next goes to the next row with a hit, or to the one before.
+func (g *glance) next(forward bool) {
+	y := g.hit(forward)
+	if y < 0 {
+		return
+	}
 	g.at = y
 	if y < g.view.top || y >= g.view.top+g.view.h {
 		g.view.top = max(y-g.view.h/2, 0)
 	}
-	return true
 }
 
 // scroll applies a movement and reports whether the intent was one.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 
 	"arbiter/amp"
 	"arbiter/tui/action"
-	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
 
@@ -235,10 +235,12 @@ func (p *historyPage) intent(id string) tea.Cmd {
 	case "history.saved":
 		return p.e.pickSearch(p)
 	case "history.hit_next", "history.hit_prev":
-		if !p.glance.next(id == "history.hit_next") {
-			p.e.Toast(theme.Text, "no other hit in this entry")
-		}
+		p.glance.next(id == "history.hit_next")
 		return nil
+	}
+	h := p.selected()
+	if id == "history.entry" && h != nil {
+		return p.e.Go(entryPlace(h.entry.Seq))
 	}
 	if p.onRight && p.detail != nil {
 		return p.detail.Update(intent{id})
@@ -257,20 +259,47 @@ func (p *historyPage) intent(id string) tea.Cmd {
 	if moveList(p.list, id) {
 		return tea.Batch(p.more(), p.follow())
 	}
-	h := p.selected()
-	if h == nil {
+	switch {
+	case h == nil || id != openItem:
 		return nil
-	}
-	switch id {
-	case openItem:
-		if h.entry.TaskID == "" {
-			return p.e.Go(entryPlace(h.entry.Seq))
-		}
-		return p.e.Go(Place{Kind: KindTask, ID: string(h.entry.TaskID), Seq: h.entry.Seq})
-	case "history.entry":
+	case h.entry.TaskID == "":
 		return p.e.Go(entryPlace(h.entry.Seq))
 	}
-	return nil
+	return p.e.Go(Place{Kind: KindTask, ID: string(h.entry.TaskID), Seq: h.entry.Seq})
+}
+
+// Off says why an action does nothing here.
+func (p *historyPage) Off(id string) string {
+	inside := p.onRight && p.detail != nil
+	switch id {
+	case filterList:
+		return ""
+	case "history.save":
+		switch {
+		case p.line.text() == "":
+			return "there is nothing to save: type a search first"
+		case p.line.bad != nil:
+			return "it is not saved while it cannot be read"
+		}
+		return ""
+	case "history.saved":
+		return unless(len(p.e.desk.searches.Saved) > 0, "no search is saved yet: ctrl+s in the field saves one")
+	case "history.hit_next", "history.hit_prev":
+		return unless(p.glance.has(id == "history.hit_next"), "no other hit in this entry")
+	case paneNext, panePrev:
+		return unless(p.selected() != nil && (p.detail != nil || !twoPanes(p.e.Width)), onePane)
+	case openItem, zoomPane, "history.entry":
+		if p.selected() == nil {
+			return nothingSelected
+		}
+	}
+	switch {
+	case inside && (slices.Contains(factSections[:], id) || id == "task.follow"):
+		return "only on the page of the task: open it"
+	case inside:
+		return p.detail.Off(id)
+	}
+	return ""
 }
 
 func (p *historyPage) click(msg clickMsg) tea.Cmd {

@@ -207,6 +207,17 @@ func (p *inboxPage) intent(id string) tea.Cmd {
 	return cmd
 }
 
+// Off says why an action does nothing here.
+func (p *inboxPage) Off(id string) string {
+	switch id {
+	case openItem, paneNext, panePrev, zoomPane:
+		return unless(len(p.rows) > 0, nothingSelected)
+	case inboxKindFilter:
+		return unless(len(p.rows) > 0 || p.kind != "", noFilter)
+	}
+	return ""
+}
+
 // nextKind narrows the list to the next kind that is there.
 func (p *inboxPage) nextKind() {
 	all := []amp.NeedKind{"", amp.NeedEscalation, amp.NeedQuestion, amp.NeedHeld, amp.NeedFailed, amp.NeedDelivery, amp.NeedStopped}

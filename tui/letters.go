@@ -249,6 +249,21 @@ func (p *lettersPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *lettersPage) Off(id string) string {
+	switch x := p.current(); id {
+	case openItem:
+		return unless(x != nil && p.e.Board.Task(amp.TaskID(x.Task)) != nil, "it belongs to no task")
+	case paneNext, panePrev:
+		return unless(x != nil, nothingSelected)
+	case zoomPane:
+		return noZoom
+	case filterList:
+		return noFilter
+	}
+	return ""
+}
+
 // change sends what is to be done with the chosen letters.
 func (p *lettersPage) change(what string, do func(Letters, context.Context, []string) error) tea.Cmd {
 	var keys []string

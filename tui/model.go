@@ -92,6 +92,9 @@ func newModel(ctx context.Context, cfg Config, with parts) *model {
 func (m *model) register() {
 	add := func(deeds []deed) {
 		for _, d := range deeds {
+			if d.Run == nil {
+				d.Disabled = m.pageOff(d.ID, d.Disabled)
+			}
 			if err := m.env.Reg.Add(d.Action); err != nil {
 				panic(err)
 			}

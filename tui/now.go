@@ -227,6 +227,19 @@ func (p *nowPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *nowPage) Off(id string) string {
+	switch id {
+	case openItem:
+		return unless(p.Subject() != "", nothingSelected)
+	case paneNext, panePrev:
+		return unless(len(p.e.Index.Needs) > 0, "nothing needs you")
+	case zoomPane:
+		return noZoom
+	}
+	return ""
+}
+
 // openNeed goes where a need is decided, or to its task while there is no such screen.
 func (e *env) openNeed(n need) tea.Cmd {
 	at := n.Place()

@@ -52,6 +52,11 @@ type (
 	placed interface {
 		At(at Place) tea.Cmd
 	}
+	// offerer says why the page does nothing with an [intent] as it stands now, "" when it does something: the footer offers the others.
+	// It is the one place that decides that; movements are never asked for.
+	offerer interface {
+		Off(id string) string
+	}
 	// backer may use esc itself, to leave a filter or a zoom; true means that it did.
 	backer interface {
 		Back() bool

@@ -193,6 +193,24 @@ func (p *planPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *planPage) Off(id string) string {
+	switch id {
+	case openItem, planRead:
+		_, _, ok := p.subtask()
+		return unless(ok, "stand on a subtask")
+	case planNext:
+		return unless(p.unread() >= 0, "every subtask is read")
+	case zoomPane:
+		return unless(p.left >= 0 || p.zoomed, noZoom)
+	case paneNext, panePrev:
+		return onePane
+	case filterList:
+		return noFilter
+	}
+	return ""
+}
+
 // subtask is the subtask under the cursor.
 func (p *planPage) subtask() (s amp.Subtask, i int, ok bool) {
 	t := p.task()
@@ -233,7 +251,6 @@ func (p *planPage) unfold() {
 func (p *planPage) toggleRead() {
 	s, _, ok := p.subtask()
 	if !ok {
-		p.e.Toast(theme.Time, "stand on a subtask to mark it read")
 		return
 	}
 	r := p.e.desk.reading(p.id)
@@ -248,11 +265,11 @@ func (p *planPage) toggleRead() {
 	p.view.reveal = true
 }
 
-// nextUnread goes to the next subtask without a mark and unfolds it.
-func (p *planPage) nextUnread() {
+// unread is the next subtask without a mark, -1 when every one has it.
+func (p *planPage) unread() int {
 	t := p.task()
 	if t == nil || t.Plan == nil {
-		return
+		return -1
 	}
 	subs := t.Plan.Subtasks
 	_, from, ok := p.subtask()
@@ -261,16 +278,24 @@ func (p *planPage) nextUnread() {
 	}
 	r := p.e.desk.reading(p.id)
 	for d := range subs {
-		i := (from + 1 + d) % len(subs)
-		if !r.has(subs[i]) {
-			r.release(subs[i])
-			p.view.cursor("s" + strconv.Itoa(i))
-			p.view.at = p.itemAt(p.view.id)
-			p.open[subtaskKey(subs[i])] = p.left < 0
-			return
+		if i := (from + 1 + d) % len(subs); !r.has(subs[i]) {
+			return i
 		}
 	}
-	p.e.Toast(theme.Good, "every subtask is read")
+	return -1
+}
+
+// nextUnread goes to the next subtask without a mark and unfolds it.
+func (p *planPage) nextUnread() {
+	i := p.unread()
+	if i < 0 {
+		return
+	}
+	s := p.task().Plan.Subtasks[i]
+	p.e.desk.reading(p.id).release(s)
+	p.view.cursor("s" + strconv.Itoa(i))
+	p.view.at = p.itemAt(p.view.id)
+	p.open[subtaskKey(s)] = p.left < 0
 }
 
 func (p *planPage) itemAt(id string) int {

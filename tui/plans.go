@@ -269,6 +269,19 @@ func (p *plansPage) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *plansPage) Off(id string) string {
+	switch id {
+	case openItem:
+		return unless(p.Subject() != "", nothingSelected)
+	case paneNext, panePrev:
+		return onePane
+	case zoomPane:
+		return noZoom
+	}
+	return ""
+}
+
 // Typing reports whether a filter is typed.
 func (p *plansPage) Typing() bool { return p.search.typing }
 

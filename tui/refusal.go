@@ -308,6 +308,16 @@ func (p *refusalPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *refusalPage) Off(id string) string {
+	switch id {
+	case openItem, zoomPane, paneNext, panePrev, refusalWrap:
+		it, _ := p.current()
+		return unless(it != nil, nothingSelected)
+	}
+	return ""
+}
+
 // narrow shows one rule only, or all again.
 func (p *refusalPage) narrow(it *refusalItem) {
 	if p.only == "" {

@@ -9,7 +9,6 @@ import (
 
 	"arbiter/amp"
 	"arbiter/tui/action"
-	"arbiter/tui/theme"
 	"arbiter/tui/ui"
 )
 
@@ -65,11 +64,14 @@ type taskPage struct {
 	toTop   bool // the person went to the top, and pages before it are still being read
 	below   bool // the facts have the focus
 	zoomed  bool
-	offset  int // first row of the facts
-	marks   map[string]int
-	factsAt int
-	listAt  int
-	listH   int
+	both    bool // timeline and facts were on the screen
+	// factsEnd is how far the facts can be scrolled.
+	factsEnd int
+	offset   int // first row of the facts
+	marks    map[string]int
+	factsAt  int
+	listAt   int
+	listH    int
 }
 
 func newTaskPage(e *env, at Place) *taskPage {
@@ -335,17 +337,30 @@ func (p *taskPage) intent(id string) tea.Cmd {
 	case "task.diff":
 		return p.e.Go(Place{Kind: KindDiff, ID: string(p.id)})
 	case "task.log":
-		if it := p.cursor(); it != nil && it.turnID != "" {
-			return p.e.Go(turnPlace(p.id, it.turnID))
-		}
-		p.e.Toast(theme.Text, "stand on a turn to see its output")
+		return p.e.Go(turnPlace(p.id, p.cursor().turnID))
 	case "task.criteria", "task.claims", "task.issues":
 		p.below = true
 		p.offset = p.marks[id]
-	case filterList:
-		p.e.Toast(theme.Text, "this timeline has no filter; "+p.e.Theme.Signs.Enter+" opens an entry, / searches in it")
 	}
 	return nil
+}
+
+// Off says why an action does nothing here.
+func (p *taskPage) Off(id string) string {
+	switch id {
+	case openItem:
+		return unless(p.cursor() != nil, nothingSelected)
+	case zoomPane:
+		return unless(p.both || p.zoomed, noZoom)
+	case "task.criteria", "task.claims", "task.issues":
+		return unless(!p.below || p.offset != min(p.marks[id], p.factsEnd), "they are on the screen")
+	case filterList:
+		return "this timeline has no filter; open an entry, / searches in it"
+	case "task.log":
+		it := p.cursor()
+		return unless(it != nil && it.turnID != "", "stand on a turn to see its output")
+	}
+	return ""
 }
 
 // scrollFacts moves through the facts and reports whether the intent was a movement.

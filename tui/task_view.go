@@ -109,8 +109,9 @@ func (p *taskPage) panes(b *ui.Block, t *amp.Task, w, h int) *ui.Block {
 		p.listH = rest - 1 - factsH
 		b.Append(p.timelineRows(w, p.listH))
 	}
-	p.factsAt = b.Height()
-	p.offset = min(p.offset, max(facts.Height()-factsH, 0))
+	p.factsAt, p.factsEnd = b.Height(), max(facts.Height()-factsH, 0)
+	p.both = factsH > 0 && factsH < rest
+	p.offset = min(p.offset, p.factsEnd)
 	seen := facts.Slice(p.offset, p.offset+factsH)
 	if p.below && p.focused && factsH > 0 && factsH < rest { // the gutter says which pane has the keys
 		rows := seen.Rows()

@@ -241,6 +241,24 @@ func (p *tasksPage) follow() tea.Cmd {
 	return p.e.To(p, tea.Tick(previewDelay, func(time.Time) tea.Msg { return previewMsg{id} }))
 }
 
+// Off says why an action does nothing here.
+func (p *tasksPage) Off(id string) string {
+	inside := p.right && p.detail != nil
+	switch id {
+	case paneNext, panePrev:
+		return unless(p.left >= 0 && p.detail != nil, onePane)
+	case zoomPane:
+		return unless(inside, noZoom)
+	}
+	if inside {
+		return p.detail.Off(id)
+	}
+	if id == openItem {
+		return unless(p.Subject() != "", nothingSelected)
+	}
+	return ""
+}
+
 func (p *tasksPage) intent(id string) tea.Cmd {
 	switch id {
 	case paneNext, panePrev:

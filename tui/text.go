@@ -115,6 +115,21 @@ func (p *textPage) intent(id string) {
 	}
 }
 
+// Off says why an action does nothing here.
+func (p *textPage) Off(id string) string {
+	switch id {
+	case openItem:
+		return nothingSelected
+	case paneNext, panePrev:
+		return onePane
+	case zoomPane:
+		return noZoom
+	case filterList, "text.wrap":
+		return unless(p.text != "", noText)
+	}
+	return ""
+}
+
 // movePager applies a movement to a pager and reports whether the intent was one.
 func movePager(p *ui.Pager, id string) bool {
 	switch id {

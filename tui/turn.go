@@ -277,6 +277,23 @@ func (p *turnPage) intent(id string) tea.Cmd {
 	return nil
 }
 
+// Off says why an action does nothing here.
+func (p *turnPage) Off(id string) string {
+	switch id {
+	case openItem:
+		return nothingSelected
+	case paneNext, panePrev:
+		return onePane
+	case zoomPane:
+		return noZoom
+	case filterList, turnWrap, turnRaw:
+		return unless(p.text.raw != "", noText)
+	case turnFollow:
+		return unless(p.live() != nil, "the turn has ended: nothing more is written")
+	}
+	return ""
+}
+
 // Typing reports whether the search has the keys.
 func (p *turnPage) Typing() bool { return p.typing }
 
@@ -346,6 +363,9 @@ func (p *turnPage) Render(w, h int) *ui.Block {
 	}
 	if p.live() != nil {
 		facts += map[bool]string{true: " · follow ●", false: " · follow off"}[p.follow]
+	}
+	if p.pager.Wrapped() {
+		facts += " · wrapped"
 	}
 	b.Rule(map[bool]string{true: "Output, as written", false: "Output"}[p.raw], facts)
 	if p.state != "" {

@@ -29,11 +29,15 @@ func (r *Registry) Footer(n int, scopes ...string) []Hint {
 			}
 		}
 	}
-	on := slices.DeleteFunc(r.listed, func(a *Action) bool { return a.Rank <= 0 || r.why(a) != "" })
-	slices.SortStableFunc(on, func(x, y *Action) int { return cmp.Compare(x.Rank, y.Rank) })
+	slices.SortStableFunc(r.listed, func(x, y *Action) int { return cmp.Compare(x.Rank, y.Rank) })
 	out := make([]Hint, 0, n)
-	for _, a := range on[:min(n, len(on))] {
-		out = append(out, Hint{a.Keys[0], a.short(), a.ID})
+	for _, a := range r.listed {
+		if len(out) == n {
+			break
+		}
+		if a.Rank > 0 && r.why(a) == "" { // asked in this order: what has no room need not say whether it is on
+			out = append(out, Hint{a.Keys[0], a.short(), a.ID})
+		}
 	}
 	return out
 }

@@ -360,7 +360,7 @@ func (v *View) Fill(file int, whole *Diff) bool {
 func (v *View) Folded(file int) bool { return v.folded[file] }
 
 // Searching reports whether matches are marked.
-func (v *View) Searching() bool { return v.query != "" }
+func (v *View) Searching() bool { return len(v.hits) > 0 }
 
 // SetTheme changes the look.
 func (v *View) SetTheme(th *theme.Theme) { v.th = th }
