@@ -64,8 +64,8 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := &Transport{Base: cfg.Transport, Host: base.Host, Gap: time.Second, Tags: 512}
-	c := &Client{cfg: cfg, base: base, http: t, client: gh.NewClient(&http.Client{Transport: t})}
+	t := &Transport{Base: cfg.Transport, Origin: Origin(base), Gap: time.Second, Tags: 512}
+	c := &Client{cfg: cfg, base: base, http: t, client: gh.NewClient(t.Client())}
 	c.client.BaseURL, c.client.UserAgent = base, "arbiter"
 	return c, nil
 }

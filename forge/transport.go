@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -24,8 +25,8 @@ const (
 // Transport gives each request the token, asks conditionally for what it has seen before, keeps writes apart, and bounds what comes back.
 type Transport struct {
 	Base http.RoundTripper
-	// Host is the only one that gets the token: an answer may redirect anywhere.
-	Host string
+	// Origin is the only site that gets the token, with its scheme: an answer may redirect anywhere.
+	Origin string
 	// Gap is the least time between two writes, Tags how many answers are kept for conditional requests (16).
 	Gap  time.Duration
 	Tags int
@@ -42,6 +43,34 @@ type Transport struct {
 type kept struct {
 	tag  string
 	body []byte
+}
+
+// Origin is the scheme and the host of an address.
+func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// RedirectError says that an answer leads to another site, which is not followed.
+type RedirectError struct{ To string }
+
+// Error names the other site.
+func (e *RedirectError) Error() string {
+	return "the service wants to be asked at " + e.To + ", which is not followed: nobody knows who is there"
+}
+
+// maxRedirects is how often one question is asked again elsewhere.
+const maxRedirects = 5
+
+// Client asks through the transport. What asks again elsewhere on the same site is followed; what writes is sent once, to where it was sent; and
+// another site, or the same one without TLS, is a *[RedirectError].
+func (t *Transport) Client() *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if to := Origin(r.URL); to != t.Origin {
+			return &RedirectError{to}
+		}
+		if via[0].Method != http.MethodGet || len(via) >= maxRedirects {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
 }
 
 // SetToken sets the token of the requests from now on.
@@ -80,7 +109,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *Transport) send(r *http.Request) (*http.Response, error) {
 	key := r.URL.String()
 	t.mu.Lock()
-	if t.token != "" && r.URL.Host == t.Host {
+	if t.token != "" && Origin(r.URL) == t.Origin {
 		r.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	known := t.tags[key]

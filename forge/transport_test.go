@@ -1,10 +1,13 @@
 package forge
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -42,7 +45,7 @@ func TestTransport_slowAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := &Transport{Base: http.DefaultTransport, Host: u.Host}
+	tr := &Transport{Base: http.DefaultTransport, Origin: Origin(u)}
 	tr.SetToken("secret")
 	c := &http.Client{Transport: tr}
 	get := func(path string) string {
@@ -80,3 +83,84 @@ func TestTransport_slowAnswer(t *testing.T) {
 		t.Errorf("away: %q", got)
 	}
 }
+
+// The token goes to its own site alone, which another scheme on the same host is not; and what writes goes nowhere else.
+func TestTransport_redirects(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		method, to string
+		status     int
+		sent       []string
+		elsewhere  bool
+	}{
+		"another host":         {"GET", "https://other.example/x", 302, []string{"https://api.example/start"}, true},
+		"without TLS":          {"GET", "http://api.example/x", 301, []string{"https://api.example/start"}, true},
+		"another port":         {"GET", "https://api.example:8443/x", 307, []string{"https://api.example/start"}, true},
+		"the same site":        {"GET", "/x", 301, []string{"https://api.example/start", "https://api.example/x"}, false},
+		"a write":              {"POST", "/x", 307, []string{"https://api.example/start"}, false},
+		"a write, moved":       {"POST", "/x", 301, []string{"https://api.example/start"}, false},
+		"a write, without TLS": {"PATCH", "http://api.example/x", 308, []string{"https://api.example/start"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent []string
+			base := roundTrip(func(r *http.Request) (*http.Response, error) {
+				sent = append(sent, r.URL.String())
+				if got := r.Header.Get("Authorization"); got != "Bearer secret" || Origin(r.URL) != "https://api.example" {
+					t.Errorf("%s got the token %q", r.URL, got)
+				}
+				resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}
+				if r.URL.Path == "/start" {
+					resp.StatusCode = tc.status
+					resp.Header.Set("Location", tc.to)
+				}
+				return resp, nil
+			})
+			tr := &Transport{Base: base, Origin: "https://api.example"}
+			tr.SetToken("secret")
+			req, err := http.NewRequestWithContext(t.Context(), tc.method, "https://api.example/start", strings.NewReader("body"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := tr.Client().Do(req)
+			if resp != nil {
+				resp.Body.Close()
+			}
+			if _, ok := errors.AsType[*RedirectError](err); ok != tc.elsewhere {
+				t.Errorf("it ended with %v", err)
+			}
+			if !slices.Equal(sent, tc.sent) {
+				t.Errorf("sent to %v, want %v", sent, tc.sent)
+			}
+		})
+	}
+}
+
+// The transport itself gives the token to no other scheme, whatever client uses it.
+func TestTransport_scheme(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{"https://api.example/x": "Bearer secret", "http://api.example/x": "", "https://api.example.org/x": "", "https://api.example:444/": ""} {
+		got := "not sent"
+		tr := &Transport{Origin: "https://api.example", Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+			got = r.Header.Get("Authorization")
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+		})}
+		tr.SetToken("secret")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got != want {
+			t.Errorf("%s got %q, want %q", address, got, want)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

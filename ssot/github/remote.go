@@ -2,9 +2,12 @@ package github
 
 import (
 	"context"
+	"crypto/sha1"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,11 +56,37 @@ func newRemote(c *Config) (*remote, error) {
 	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q is no repository, as owner/name", c.Repo)
 	}
-	t := &forge.Transport{Base: c.Transport, Host: base.Host, Gap: c.Gap}
+	t := &forge.Transport{Base: c.Transport, Origin: forge.Origin(base), Gap: c.Gap}
 	r := &remote{http: t, owner: owner, name: name, branch: c.Branch}
-	r.client = gh.NewClient(&http.Client{Transport: t})
+	r.client = gh.NewClient(t.Client())
 	r.client.BaseURL, r.client.UserAgent = base, "arbiter-mirror"
 	return r, nil
+}
+
+// answerError says that an answer is none of GitHub's API, though it was no error.
+type answerError struct{ why string }
+
+func (e *answerError) Error() string { return e.why }
+
+// nonsense reports whether an error is about an answer that is no answer.
+func nonsense(err error) (why string, is bool) {
+	if x, ok := errors.AsType[*answerError](err); ok {
+		return x.why, true
+	}
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, form := errors.AsType[*json.UnmarshalTypeError](err)
+	if syntax || form || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "its answer is not what was asked for, or was cut off", true
+	}
+	return "", false
+}
+
+// asked wants an answer to be about the object that was asked for.
+func asked(got, want string) error {
+	if got != want {
+		return &answerError{fmt.Sprintf("it was asked for %.12s and answered with %.12q", want, got)}
+	}
+	return nil
 }
 
 // status is the code of an answer that was an error, 0 when there was none.
@@ -72,30 +101,45 @@ func status(err error) int {
 func (r *remote) head(ctx context.Context) (string, error) {
 	ref, _, err := r.client.Git.GetRef(ctx, r.owner, r.name, "heads/"+r.branch)
 	switch {
-	case status(err) == http.StatusConflict:
+	case status(err) == http.StatusConflict && mentions(err.Error(), "empty"):
 		return "", errEmpty
 	case status(err) == http.StatusNotFound:
 		// The repository may be out of sight too, which is another trouble.
-		if _, _, err := r.client.Repositories.Get(ctx, r.owner, r.name); err != nil {
+		if _, err := r.public(ctx); err != nil {
 			return "", err
 		}
 		return "", errNoBranch
 	case err != nil:
 		return "", err
 	}
+	if err := asked(ref.GetRef(), "refs/heads/"+r.branch); err != nil {
+		return "", err
+	}
 	return hexSHA(ref.GetObject().GetSHA())
+}
+
+// public reports whether everybody may read the repository.
+func (r *remote) public(ctx context.Context) (bool, error) {
+	repo, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
+	if err == nil && (repo.GetFullName() == "" || repo.Private == nil) {
+		err = &answerError{"it tells nothing of the repository"}
+	}
+	return err == nil && !repo.GetPrivate(), err
 }
 
 // hexSHA refuses what is no name of an object, since it becomes a part of an address.
 func hexSHA(sha string) (string, error) {
 	if len(sha) != 40 || strings.Trim(sha, "0123456789abcdef") != "" {
-		return "", fmt.Errorf("the service answered with %.60q, which is no commit or tree", sha)
+		return "", &answerError{fmt.Sprintf("it answered with %.60q, which is no commit or tree", sha)}
 	}
 	return sha, nil
 }
 
 func (r *remote) treeOf(ctx context.Context, commit string) (string, error) {
 	c, _, err := r.client.Git.GetCommit(ctx, r.owner, r.name, commit)
+	if err == nil {
+		err = asked(c.GetSHA(), commit)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +148,10 @@ func (r *remote) treeOf(ctx context.Context, commit string) (string, error) {
 
 // has reports whether a commit is in the repository.
 func (r *remote) has(ctx context.Context, commit string) (bool, error) {
-	_, _, err := r.client.Git.GetCommit(ctx, r.owner, r.name, commit)
+	got, _, err := r.client.Git.GetCommit(ctx, r.owner, r.name, commit)
+	if err == nil {
+		err = asked(got.GetSHA(), commit)
+	}
 	if c := status(err); c == http.StatusNotFound || c == http.StatusUnprocessableEntity {
 		return false, nil
 	}
@@ -113,6 +160,9 @@ func (r *remote) has(ctx context.Context, commit string) (bool, error) {
 
 func (r *remote) tree(ctx context.Context, sha string) ([]row, error) {
 	t, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, false)
+	if err == nil {
+		err = asked(t.GetSHA(), sha)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -158,10 +208,13 @@ func (r *remote) blob(ctx context.Context, sha string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.GetEncoding() != "base64" {
-		return []byte(b.GetContent()), nil
+	data := []byte(b.GetContent())
+	if b.GetEncoding() == "base64" {
+		if data, err = base64.StdEncoding.DecodeString(strings.ReplaceAll(b.GetContent(), "\n", "")); err != nil {
+			return nil, &answerError{"a file in its answer cannot be read"}
+		}
 	}
-	return base64.StdEncoding.DecodeString(strings.ReplaceAll(b.GetContent(), "\n", ""))
+	return data, asked(sumObject("blob", data, len(sha)), sha)
 }
 
 // maxInline is the most of a file that goes into the request for its tree; a larger one gets a request of its own.
@@ -181,6 +234,9 @@ func (r *remote) write(ctx context.Context, base string, keep []row, files []fil
 			b, _, err := r.client.Git.CreateBlob(ctx, r.owner, r.name, &gh.Blob{
 				Encoding: new("base64"), Content: new(base64.StdEncoding.EncodeToString(f.data)),
 			})
+			if err == nil {
+				err = asked(b.GetSHA(), sumObject("blob", f.data, sha1.Size*2))
+			}
 			if err != nil {
 				return "", nil, err
 			}
@@ -222,13 +278,17 @@ func (r *remote) commit(ctx context.Context, tree, parent, message string, at ti
 // advance moves the branch to a commit that follows its head, or makes the branch. It never forces.
 func (r *remote) advance(ctx context.Context, commit string, there bool) error {
 	ref := &gh.Reference{Ref: new("refs/heads/" + r.branch), Object: &gh.GitObject{SHA: &commit}}
+	var now *gh.Reference
 	var err error
 	if there {
-		_, _, err = r.client.Git.UpdateRef(ctx, r.owner, r.name, ref, false)
+		now, _, err = r.client.Git.UpdateRef(ctx, r.owner, r.name, ref, false)
 	} else {
-		_, _, err = r.client.Git.CreateRef(ctx, r.owner, r.name, ref)
+		now, _, err = r.client.Git.CreateRef(ctx, r.owner, r.name, ref)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return asked(now.GetObject().GetSHA(), commit)
 }
 
 // first gives an empty repository its first commit: nothing else can be written before.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -54,6 +56,15 @@ func (m *Mirror) judge(err error) verdict {
 	if errors.Is(err, ErrElsewhere) {
 		return verdict{what: err.Error(), next: "It goes on by itself.", wait: firstWait}
 	}
+	if x, ok := errors.AsType[*forge.RedirectError](err); ok {
+		return verdict{what: "what answers at " + m.host() + " wants to be asked at " + x.To + ", which gets no token", next: between, person: true}
+	}
+	if why, is := nonsense(err); is {
+		return verdict{what: "what answers at " + m.host() + " is not the API of GitHub: " + why, next: between}
+	}
+	if _, ok := errors.AsType[*gh.AcceptedError](err); ok {
+		return verdict{what: "GitHub has put off what it was asked for", next: "It goes on by itself."}
+	}
 	x, ok := errors.AsType[*gh.ErrorResponse](err)
 	if !ok || x.Response == nil {
 		return verdict{what: "GitHub cannot be reached: " + forge.Plain(err), next: "It goes on by itself."}
@@ -61,8 +72,14 @@ func (m *Mirror) judge(err error) verdict {
 	return m.judgeAnswer(x)
 }
 
+// between is what helps when somebody else answers in the place of GitHub.
+const between = "It goes on by itself. If it stays, look at mirror.url, and at what stands in between: a proxy, or a network that wants a sign-in."
+
+// host is who is asked.
+func (m *Mirror) host() string { return m.remote.client.BaseURL.Host }
+
 func (m *Mirror) judgeAnswer(x *gh.ErrorResponse) verdict {
-	said := fmt.Sprintf("GitHub answered %d %.200s", x.Response.StatusCode, forge.Plain(errors.New(x.Message)))
+	said := strings.TrimSpace(fmt.Sprintf("GitHub answered %d %.200s", x.Response.StatusCode, forge.Plain(errors.New(x.Message))))
 	switch code := x.Response.StatusCode; {
 	case code == http.StatusUnauthorized:
 		return verdict{
@@ -70,21 +87,83 @@ func (m *Mirror) judgeAnswer(x *gh.ErrorResponse) verdict {
 			next: "Put a valid token where [mirror] says it is; it is read again by itself.",
 		}
 	case code == http.StatusForbidden:
-		return verdict{
-			what: said, person: true,
-			next: "Give the token the permission Contents: read and write for " + m.cfg.Repo + ", and keep branch protection away from " + m.cfg.Branch + ".",
-		}
+		return m.judgeForbidden(x.Message, said)
 	case code == http.StatusNotFound:
 		return verdict{
 			what: "there is no repository " + m.cfg.Repo + ", or the token does not see it", person: true,
 			next: "Create it, private and empty, and give the token access to it.",
 		}
 	case code == http.StatusUnprocessableEntity, code == http.StatusConflict:
-		return verdict{what: "somebody else wrote to the branch at the same time: " + said, next: "It goes on by itself.", wait: time.Second}
+		return m.judgeRefused(x.Message, said)
+	case code == http.StatusRequestEntityTooLarge:
+		return tooLarge(said)
+	case code == http.StatusUnavailableForLegalReasons:
+		return verdict{
+			what: "GitHub has blocked the repository " + m.cfg.Repo + ": " + said, person: true,
+			next: "Ask GitHub why; or mirror into another repository, with mirror.repo.",
+		}
+	case code >= 300 && code < 400:
+		return verdict{
+			what: fmt.Sprintf("the repository %s was renamed or moved (GitHub answered %d)", m.cfg.Repo, code), person: true,
+			next: "See at GitHub where it is and that it is still yours and private; then give its new name as mirror.repo.",
+		}
 	case code >= 500:
 		return verdict{what: said, next: "It goes on by itself."}
 	}
 	return verdict{what: said, next: "Look at [mirror] in the configuration.", person: true}
+}
+
+// mentions reports whether a message of GitHub has one of the texts, in any case.
+func mentions(message string, texts ...string) bool {
+	message = strings.ToLower(message)
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(message, t) })
+}
+
+// judgeForbidden says why the token may not.
+func (m *Mirror) judgeForbidden(message, said string) verdict {
+	v := verdict{
+		what: said, person: true,
+		next: "Give the token the permission Contents: read and write for " + m.cfg.Repo + ", and keep branch protection away from " + m.cfg.Branch + ".",
+	}
+	switch {
+	case mentions(message, "archived"):
+		v.what, v.next = "the repository "+m.cfg.Repo+" is archived, and takes nothing", "Unarchive it in its settings; it goes on by itself."
+	case mentions(message, "saml", "sso"):
+		v.what, v.next = "the organization of "+m.cfg.Repo+" wants single sign-on: "+said, "Authorize the token for the organization, where GitHub lists your tokens; it goes on by itself."
+	case mentions(message, "ip allow list", "ip address"):
+		v.what = "the organization of " + m.cfg.Repo + " has an IP allow list, on which this machine is not"
+		v.next = "Let its owner add the address of this machine; it goes on by itself."
+	}
+	return v
+}
+
+// judgeRefused says why what was sent was not taken.
+func (m *Mirror) judgeRefused(message, said string) verdict {
+	switch {
+	case mentions(message, "secret"):
+		return verdict{
+			what: "GitHub takes something in it for a secret: " + said, person: true,
+			next: "See at GitHub what it is. Renew it when it is one; else let it pass there, or turn push protection off for " + m.cfg.Repo + ". It goes on by itself.",
+		}
+	case mentions(message, "rule violation", "protected branch", "pull request", "verified signature"):
+		return verdict{
+			what: "a rule of the repository keeps the branch " + m.cfg.Branch + " from being written: " + said, person: true,
+			next: "Take the rule away for this branch, or for who the token is of; it goes on by itself.",
+		}
+	case mentions(message, "too large"):
+		return tooLarge(said)
+	case mentions(message, "reference does not exist"):
+		return verdict{what: "the branch " + m.cfg.Branch + " was deleted meanwhile: " + said, next: "It goes on by itself.", wait: time.Second}
+	case mentions(message, "does not exist", "not found"):
+		return verdict{what: "GitHub does not have what was sent before: " + said, next: "It goes on by itself.", wait: time.Second}
+	case mentions(message, "fast forward", "fast-forward", "already exists", "expected", "conflict", "updated"):
+		return verdict{what: "somebody else wrote to the branch at the same time: " + said, next: "It goes on by itself.", wait: time.Second}
+	}
+	return verdict{what: said, next: "It goes on by itself. If it stays, look at the settings of the repository.", wait: time.Second}
+}
+
+func tooLarge(said string) verdict {
+	return verdict{what: "what was sent is too large for who answers: " + said, next: "It goes on by itself. If it stays, look for a proxy in between with a small limit.", person: true}
 }
 
 // trouble says what is wrong and returns how long to wait: what the service asks for, or longer with each try, and never all at once.
