@@ -196,8 +196,8 @@ func (a *app) examineConfig(ctx context.Context) []finding {
 	}
 	all = append(all, c.examineSecrets(filepath.Dir(file), file)...)
 	all = append(all, c.Notify.examineNotify(filepath.Dir(file), file)...)
-	if len(c.Repo.Checks) == 0 {
-		all = append(all, finding{"local CI", "warn", "no checks are configured for every repository", "arbiter init --repo DIR suggests them for one."})
+	if len(c.Repo.Checks) == 0 && !checkedHere() {
+		all = append(all, finding{"local CI", "warn", "no checks are configured, neither for every repository nor for the one of this folder", "arbiter init --repo DIR suggests them for one."})
 	}
 	return all
 }
@@ -229,6 +229,14 @@ func examineAgent(name string, g agentConfig, configDir string) finding {
 	if key := g.key(configDir); key != nil {
 		if _, err := key(); err != nil {
 			return noKey(name, full, g, err)
+		}
+	}
+	for _, arg := range g.Argv[1:] {
+		if isScript(arg) && !filepath.IsAbs(arg) {
+			return finding{
+				"agent " + name, "warn", full + " " + arg + ": the script is looked for in the folder of each turn, not here",
+				fmt.Sprintf("Unless it is part of the repository, give its full path in agents.%s.argv.", name),
+			}
 		}
 	}
 	if info, err := os.Stat(full); err == nil && info.Mode().Perm()&0o022 != 0 {

@@ -48,6 +48,16 @@ func examineRepository(ctx context.Context, git *gitops.Git) []finding {
 	return all
 }
 
+// checkedHere reports whether the repository of this folder names checks of its own.
+func checkedHere() bool {
+	top, err := repoTop(".")
+	if err != nil {
+		return false
+	}
+	own, err := loadRepoFile(top)
+	return err == nil && len(own.Repo.Checks) > 0
+}
+
 // examineSecrets says which secrets that are shared with systems outside cannot be read.
 func (c *config) examineSecrets(configDir, file string) (all []finding) {
 	for _, s := range c.outsideSecrets(configDir) {

@@ -129,6 +129,21 @@ func TestDoctor_places(t *testing.T) {
 			},
 			1, `fail +agent keyed +/bin/sh: the variable NO_SUCH_THING is not set`, "export NO_SUCH_THING=…, or correct agents.keyed.key_env",
 		},
+		"no checks": {func(*testing.T, doctorBench) {}, 0, `warn +local CI +no checks are configured, neither`, "arbiter init --repo DIR"},
+		"checks of the repository": {
+			func(t *testing.T, b doctorBench) {
+				if err := os.WriteFile(filepath.Join(b.here, repoFile), []byte("[repo]\nchecks = [[\"true\"]]\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			},
+			0, `ok +arbiter.toml`, "",
+		},
+		"a script without its path": {
+			func(t *testing.T, b doctorBench) {
+				b.add(t, "[agents.snake]\nkind = \"command\"\nargv = [\"/bin/sh\", \"worker.sh\"]\n")
+			},
+			0, `warn +agent snake +/bin/sh worker.sh: the script is looked for in the folder of each turn`, "give its full path in agents.snake.argv",
+		},
 		"an open address without TLS": {
 			func(t *testing.T, b doctorBench) { b.add(t, "[listen]\ntcp = \"0.0.0.0:0\"\n") },
 			1, `fail +listen +listen.tcp is 0.0.0.0:0, which other machines reach`, "Set tls_cert",
@@ -179,7 +194,8 @@ func TestDoctor_places(t *testing.T) {
 					found = tc.next == "" || i+1 < len(lines) && strings.Contains(lines[i+1], "→ ") && strings.Contains(lines[i+1], tc.next)
 				}
 			}
-			if code != tc.code || !found || strings.Contains(stdout, "run arbiter doctor") {
+			if code != tc.code || !found || strings.Contains(stdout, "run arbiter doctor") ||
+				name == "checks of the repository" && strings.Contains(stdout, "local CI") {
 				t.Errorf("code %d, want %d, a line %q and the step %q:\n%s%s", code, tc.code, tc.line, tc.next, stdout, stderr)
 			}
 		})

@@ -129,9 +129,25 @@ func (n *initFlags) named() ([]found, error) {
 		if argv[0], err = filepath.Abs(full); err != nil {
 			return nil, fmt.Errorf("find the agent %s: %w", name, err)
 		}
+		for i, arg := range argv[1:] { // a turn has another folder
+			switch there, _ := exists(arg); {
+			case strings.HasPrefix(arg, "-"):
+			case there:
+				if argv[i+1], err = filepath.Abs(arg); err != nil {
+					return nil, fmt.Errorf("find the agent %s: %w", name, err)
+				}
+			case isScript(arg):
+				return nil, usage("%s, which the agent %s needs, is not here", arg, name).then("Write it first, as docs/agents.md shows, or give its full path.")
+			}
+		}
 		agents = append(agents, found{name: name, argv: argv})
 	}
 	return agents, nil
+}
+
+// isScript reports whether an argument is by its name a program that another one runs.
+func isScript(arg string) bool {
+	return slices.Contains([]string{".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua"}, filepath.Ext(arg))
 }
 
 // onPath are the programs of a search path that want to be found.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,7 @@ func scripts(dir string) testscript.Params {
 			"field":   field,
 			"code":    code,
 			"corrupt": corrupt,
+			"excerpt": excerpt,
 			"agents":  agents,
 			"model":   model,
 			"hook":    hook,
@@ -225,4 +227,23 @@ func corrupt(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not hold %q", args[0], args[1])
 	}
 	ts.Check(os.WriteFile(file, []byte(strings.ReplaceAll(string(data), args[1], args[2])), 0o600))
+}
+
+// excerpt writes one of the programs in Python that docs/agents.md shows into a file: excerpt N FILE, counted from 1.
+func excerpt(ts *testscript.TestScript, neg bool, args []string) {
+	n := 0
+	if len(args) == 2 {
+		n, _ = strconv.Atoi(args[0])
+	}
+	if neg || n == 0 {
+		ts.Fatalf("usage: excerpt N FILE")
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(ts.Getenv("AUDIT")), "agents.md"))
+	ts.Check(err)
+	parts := strings.Split(string(text), "```python\n")
+	if n >= len(parts) {
+		ts.Fatalf("docs/agents.md shows %d programs", len(parts)-1)
+	}
+	code, _, _ := strings.Cut(parts[n], "```")
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(code), 0o600))
 }
