@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"arbiter/amp"
@@ -29,23 +30,42 @@ func TestDocs_lifecycle(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c, in)
 	}
-	same(t, "docs/lifecycle.md", b.String())
+	same(t, "docs/lifecycle.md", func(string) string { return b.String() })
 }
 
-func same(t *testing.T, file, want string) {
+// documents is held while one is read and written anew: several tests write their part of the same one.
+var documents sync.Mutex
+
+// same wants a document to be what change makes of it.
+func same(t *testing.T, file string, change func(text string) string) {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
+	documents.Lock()
+	defer documents.Unlock()
 	got, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != want {
+	want := change(string(got))
+	switch {
+	case want == string(got):
+	case *update:
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
 		t.Errorf("%s is stale: go test -run %s . -update", file, t.Name())
+	}
+}
+
+// block is change for the parts of a document that stand between two marks; there is at least one.
+func block(t *testing.T, marks *regexp.Regexp, change func(part string) string) func(text string) string {
+	t.Helper()
+	return func(text string) string {
+		t.Helper()
+		if !marks.MatchString(text) {
+			t.Errorf("nothing matches %s", marks)
+		}
+		return marks.ReplaceAllStringFunc(text, change)
 	}
 }
 
@@ -54,15 +74,8 @@ func TestDocs_pictures(t *testing.T) {
 	t.Parallel()
 	marker := regexp.MustCompile(`(?s)<!-- picture: (\S+) -->\n.*?<!-- end of picture -->`)
 	for _, file := range []string{"README.md", "docs/guide.md"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !marker.Match(text) {
-			t.Errorf("%s has no picture", file)
-		}
-		same(t, file, marker.ReplaceAllStringFunc(string(text), func(m string) string {
-			golden := marker.FindStringSubmatch(m)[1]
+		same(t, file, block(t, marker, func(part string) string {
+			golden := marker.FindStringSubmatch(part)[1]
 			return "<!-- picture: " + golden + " -->\n```\n" + frame(t, golden) + "```\n<!-- end of picture -->"
 		}))
 	}
@@ -71,10 +84,6 @@ func TestDocs_pictures(t *testing.T) {
 // The fields of a search in the guide are those of the program.
 func TestDocs_searchFields(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("docs/guide.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b strings.Builder
 	b.WriteString("<!-- search fields -->\n| field | takes | finds |\n|---|---|---|\n")
 	for _, f := range amp.SearchFields() {
@@ -85,32 +94,22 @@ func TestDocs_searchFields(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s:` | %s | %s |\n", f.Name, takes, f.About)
 	}
 	b.WriteString("<!-- end of search fields -->")
-	block := regexp.MustCompile(`(?s)<!-- search fields -->.*?<!-- end of search fields -->`)
-	if !block.Match(text) {
-		t.Fatal("docs/guide.md has no fields of a search")
-	}
-	same(t, "docs/guide.md", block.ReplaceAllLiteralString(string(text), b.String()))
+	marks := regexp.MustCompile(`(?s)<!-- search fields -->.*?<!-- end of search fields -->`)
+	same(t, "docs/guide.md", block(t, marks, func(string) string { return b.String() }))
 }
 
 // The conversation in docs/plain.md is what the program said in its test.
 func TestDocs_conversation(t *testing.T) {
 	t.Parallel()
-	const file = "docs/plain.md"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	marker := regexp.MustCompile(`(?s)<!-- conversation: (\S+) -->\n.*?<!-- end of conversation -->`)
-	found := marker.FindStringSubmatch(string(text))
-	if found == nil {
-		t.Fatalf("%s has no conversation", file)
-	}
-	said, err := os.ReadFile(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, file, marker.ReplaceAllLiteralString(string(text),
-		"<!-- conversation: "+found[1]+" -->\n```\n"+strings.TrimRight(string(said), " \n")+"\n```\n<!-- end of conversation -->"))
+	same(t, "docs/plain.md", block(t, marker, func(part string) string {
+		file := marker.FindStringSubmatch(part)[1]
+		said, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "<!-- conversation: " + file + " -->\n```\n" + strings.TrimRight(string(said), " \n") + "\n```\n<!-- end of conversation -->"
+	}))
 }
 
 // frame is the text of a golden frame, without its styles.

@@ -62,7 +62,9 @@ func (o *odd) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: h, Request: r, Body: io.NopCloser(strings.NewReader(a.body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
 }
 
-func says(message string) string { return fmt.Sprintf(`{"message":%q,"documentation_url":"https://docs.github.com/rest"}`, message) }
+func says(message string) string {
+	return fmt.Sprintf(`{"message":%q,"documentation_url":"https://docs.github.com/rest"}`, message)
+}
 
 // Whatever comes in the place of an answer, the state says in words what it is and what helps; nothing is believed that was not said, nothing
 // is sent elsewhere, and when answers are right again everything is caught up without anybody.
@@ -109,8 +111,10 @@ func TestMirror_answers(t *testing.T) {
 		for which, hit := range map[string]func(r *http.Request) bool{
 			"all": func(*http.Request) bool { return true }, "reads": func(r *http.Request) bool { return r.Method == http.MethodGet },
 			"writes": func(r *http.Request) bool { return r.Method != http.MethodGet },
-			"tree":   func(r *http.Request) bool { return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git/trees") },
-			"ref":    func(r *http.Request) bool { return r.Method == http.MethodPatch },
+			"tree": func(r *http.Request) bool {
+				return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git/trees")
+			},
+			"ref": func(r *http.Request) bool { return r.Method == http.MethodPatch },
 		} {
 			t.Run(name+"/"+which, func(t *testing.T) {
 				t.Parallel()
