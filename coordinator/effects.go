@@ -295,10 +295,11 @@ func (c *Coordinator) reap(ctx context.Context, t *amp.Task) {
 	agent := c.cfg.Agents[u.Agent].Agent
 	ws := t.Workspace()
 	c.start(ctx, job{key: "reap/" + u.TurnID, always: true}, t, func(ctx context.Context, lease *tenure) outcome {
+		var broke *amp.Check
 		for {
 			err := c.reapOnce(ctx, agent, u.TurnID)
 			if err == nil {
-				err = c.closeLost(ctx, u, ws)
+				broke, err = c.closeLost(ctx, u, ws)
 			}
 			if err == nil {
 				break
@@ -319,33 +320,40 @@ func (c *Coordinator) reap(ctx context.Context, t *amp.Task) {
 				ended.Text = fmt.Sprintf("%s lost its lease on the task while the turn ran; %s goes on, where no process of it is left", u.Owner, c.cfg.Owner)
 			}
 			ended.TookMS = max(0, u.LastAt.Sub(u.StartedAt).Milliseconds())
-			return []amp.Record{c.turnEntry(now, u.Role, u.Agent, ended)}
+			return append(c.raise(t, u.Turn, broke, now), c.turnEntry(now, u.Role, u.Agent, ended))
 		}}
 	})
 }
 
-// closeLost removes the disposable worktree of a lost reviewer or planner.
-func (c *Coordinator) closeLost(ctx context.Context, u amp.TurnState, ws amp.Workspace) error {
+// closeLost removes the disposable worktree of a lost reviewer or planner, and returns what a lost turn did to refs, where that is known here and
+// has to be raised.
+func (c *Coordinator) closeLost(ctx context.Context, u amp.TurnState, ws amp.Workspace) (broke *amp.Check, err error) {
 	switch u.Role {
 	case amp.Reviewer:
+	case amp.Executor:
+		ck, err := c.cfg.Git.Verify(ctx, ws, u.TurnID, nil, u.For)
+		if err != nil {
+			return nil, nil //nolint:nilerr // the next turn begins from the recorded commit whatever this one left
+		}
+		return broken(&ck), nil
 	case amp.Coordinator:
 		w, err := c.wishOf(ctx, u.TaskID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		facts, err := c.cfg.Git.Inspect(ctx, w.Repo, "")
 		if _, gone := errors.AsType[*amp.GuardError](err); gone {
-			return nil // the repository went away, and the worktree's record with it
+			return nil, nil // the repository went away, and the worktree's record with it
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ws = planningSpace(u.TaskID, facts)
 	default:
-		return nil
+		return nil, nil
 	}
-	_, err := c.cfg.Git.CloseReview(ctx, ws, u.TurnID, nil)
-	return err
+	ck, err := c.cfg.Git.CloseReview(ctx, ws, u.TurnID, nil)
+	return broken(&ck), err
 }
 
 func (c *Coordinator) reapOnce(ctx context.Context, agent providers.Agent, turnID string) error {

@@ -98,6 +98,7 @@ func (c *Coordinator) withTurn(records []amp.Record, in amp.Received, measured *
 		if p := voided(v, measured, open); p != nil {
 			records, _, err := c.refused(string(m.Type), t.ID, in, []amp.Problem{*p}, now)
 			if open && measured != nil {
+				records = append(records, c.raise(t, t.Turn.Turn, broken(measured), now)...)
 				records = append(records, c.endExternal(t, amp.TurnInvalid, "the answer was refused: "+p.String(), now))
 			}
 			return records, err

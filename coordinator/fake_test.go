@@ -33,6 +33,8 @@ type fakeGit struct {
 	prepare func()
 	deliver func(w amp.Workspace, d amp.Delivery) (amp.Check, error)
 	rolled  func()
+	// broke is what a turn without a result did to refs.
+	broke func() amp.Check
 }
 
 func newFakeGit() *fakeGit {
@@ -61,6 +63,9 @@ func (g *fakeGit) Prepare(_ context.Context, w amp.Workspace, _ string) (amp.Pre
 }
 
 func (g *fakeGit) Verify(_ context.Context, w amp.Workspace, _ string, r *amp.Result, _ string) (amp.Check, error) {
+	if r == nil && g.broke != nil {
+		return g.broke(), nil
+	}
 	if r == nil {
 		return amp.Check{}, nil
 	}

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -158,12 +157,8 @@ func (c *Coordinator) passFirst(ctx context.Context, lease *tenure, ws amp.Works
 }
 
 // verifyFirst compares a result with git before it is written down, so that no other machine finds a result in the journal whose
-// worktree it does not have. Nil leaves that for later.
-func (c *Coordinator) verifyFirst(ctx context.Context, l *liveTurn, ws amp.Workspace, final json.RawMessage) *amp.Check {
-	r := resultIn(final)
-	if r == nil || r.CompletionStatus != amp.Complete { // what is not complete is held as it is, until a person decides
-		return nil
-	}
+// worktree it does not have. Nil leaves that for later. What is not complete is held as it is, until a person decides.
+func (c *Coordinator) verifyFirst(ctx context.Context, l *liveTurn, ws amp.Workspace, r *amp.Result) *amp.Check {
 	ck, err := c.cfg.Git.Verify(ctx, ws, l.TurnID, r, "")
 	if err != nil {
 		c.cfg.Logger.Warn("the result is compared with git once more", "task", l.TaskID, "turn", l.TurnID, "err", err)
@@ -171,19 +166,6 @@ func (c *Coordinator) verifyFirst(ctx context.Context, l *liveTurn, ws amp.Works
 	}
 	c.passFirst(ctx, l.lease, ws, ck, nil)
 	return &ck
-}
-
-// resultIn decodes a final answer that is a task_result, or the payload of one; nil when it is neither.
-func resultIn(final json.RawMessage) *amp.Result {
-	if m, _, err := amp.Decode(final); err == nil {
-		r, _ := m.Payload.(*amp.Result)
-		return r
-	}
-	r := new(amp.Result)
-	if json.Unmarshal(final, r) != nil {
-		return nil
-	}
-	return r
 }
 
 // verified are the records of the check that was made before the result was written down.

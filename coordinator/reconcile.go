@@ -88,6 +88,9 @@ func (c *Coordinator) deriveTurn(ctx context.Context, t *amp.Task, now time.Time
 		}
 		return nil
 	}
+	if t.Turn.Epoch < t.Epoch {
+		l.fenced.Store(true)
+	}
 	if t.Turn.Epoch < t.Epoch || c.board.Stopped != nil || t.Status.Ended() || overtaken(t, l) {
 		l.stop("the task was " + string(t.Status))
 	}

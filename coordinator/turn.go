@@ -22,7 +22,10 @@ type liveTurn struct {
 	// lease is what it runs under, nil when none is needed.
 	lease *tenure
 	// why is set by the loop before it stops the turn.
-	why     atomic.Pointer[string]
+	why atomic.Pointer[string]
+	// fenced is set by the loop before it stops a turn of which nothing counts any more. began is the task when it began.
+	fenced  atomic.Bool
+	began   amp.Task
 	started time.Time
 	// wrote is when the last progress entry was written, held what came since.
 	wrote time.Time
@@ -215,7 +218,7 @@ func (c *Coordinator) logFile(turnID string) string {
 // launch runs the agent in a goroutine of its own. Everything that it says goes through the inbox.
 func (c *Coordinator) launch(u amp.Turn, turn providers.Turn, agent providers.Agent, ws amp.Workspace, lease *tenure) {
 	ctx, cancel := context.WithCancelCause(c.base(lease))
-	l := &liveTurn{Turn: u, cancel: cancel, started: c.now(), lease: lease}
+	l := &liveTurn{Turn: u, cancel: cancel, started: c.now(), lease: lease, began: *c.board.Task(u.TaskID)}
 	c.live[u.TurnID] = l
 	c.beside.spawn(func() {
 		defer cancel(nil)

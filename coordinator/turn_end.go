@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,19 @@ import (
 type ending struct {
 	out providers.Outcome
 	err error
-	// check is what gitops measured.
-	check *amp.Check
-	facts *amp.RepoFacts
+	// check is what gitops measured of an answer that counts, failed that of an executor's turn without a complete result.
+	check, failed *amp.Check
+	facts         *amp.RepoFacts
+	// broke is the same where it has to be raised: the turn went for refs that are not its own.
+	broke *amp.Check
+}
+
+// broken is what was measured of a turn where that has to be raised, else nil.
+func broken(ck *amp.Check) *amp.Check {
+	if ck == nil || ck.Escalate == "" {
+		return nil
+	}
+	return ck
 }
 
 // examine does the git work that belongs to the end of a turn: a reviewer's folder is measured and removed, the refs of a
@@ -25,28 +36,38 @@ type ending struct {
 func (c *Coordinator) examine(ctx context.Context, l *liveTurn, ws amp.Workspace, out providers.Outcome, err error) ending {
 	e := ending{out: out, err: err}
 	ctx = context.WithoutCancel(ctx)
+	answered := err == nil && out.Question == ""
 	switch l.Role {
 	case amp.Reviewer:
 		var v *amp.Verdict
-		if err == nil {
+		if answered {
 			v = c.counting(ctx, l, out.Final)
 		}
 		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, v)
 		if e.err = errors.Join(err, gitErr); v != nil {
 			e.check = &ck
 		}
+		e.broke = broken(&ck)
 		c.passFirst(ctx, l.lease, ws, ck, e.err)
 	case amp.Executor:
-		if err != nil && !l.lost() {
-			if ck, gitErr := c.cfg.Git.Verify(ctx, ws, l.TurnID, nil, l.For); gitErr == nil {
-				e.check = &ck
-			}
+		var r *amp.Result
+		if answered {
+			r = c.resultIn(ctx, l, out.Final)
 		}
-		if err == nil && !l.lost() && c.passer() != nil {
-			e.check = c.verifyFirst(ctx, l, ws, out.Final)
+		switch {
+		case l.lost():
+		case r == nil || r.CompletionStatus != amp.Complete: // nothing else compares its refs before the next turn begins
+			if ck, gitErr := c.cfg.Git.Verify(ctx, ws, l.TurnID, nil, l.For); gitErr == nil {
+				e.failed = &ck
+				e.broke = broken(&ck)
+			}
+		case c.passer() != nil:
+			e.check = c.verifyFirst(ctx, l, ws, r)
 		}
 	case amp.Coordinator:
-		if _, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, nil); gitErr != nil {
+		ck, gitErr := c.cfg.Git.CloseReview(ctx, ws, l.TurnID, nil)
+		e.broke = broken(&ck)
+		if gitErr != nil {
 			e.err = errors.Join(err, gitErr)
 			return e
 		}
@@ -85,6 +106,27 @@ func (c *Coordinator) counting(ctx context.Context, l *liveTurn, final json.RawM
 	return v
 }
 
+// resultIn is the result in the final answer of a turn, nil when there is none or it will be refused as things stood when the turn began. Unlike a
+// verdict it waits for nobody: a complete one is compared with git in any case.
+func (c *Coordinator) resultIn(ctx context.Context, l *liveTurn, final json.RawMessage) *amp.Result {
+	raw, problems := asMessage(l, final, c.now(), nil)
+	m, _, err := amp.Decode(raw)
+	if err != nil || len(problems) > 0 || m.TaskID != l.TaskID || l.fenced.Load() {
+		return nil
+	}
+	began := &amp.Board{Tasks: map[amp.TaskID]*amp.Task{l.TaskID: &l.began}}
+	if problems, _ = began.Judge(m, l.Role, nil); len(problems) > 0 {
+		return nil
+	}
+	if bytes.Equal(raw, final) { // it gave its message an id by itself
+		if used, err := c.cfg.Log.Read(ctx, amp.Filter{ID: m.MsgID, Limit: 1}); err == nil && len(used) > 0 {
+			return nil
+		}
+	}
+	r, _ := m.Payload.(*amp.Result)
+	return r
+}
+
 // ended writes down the end of a turn together with what it delivered, in one append.
 func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 	if unproven, ok := errors.AsType[*providers.UnprovenError](e.err); ok {
@@ -105,7 +147,7 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		if text != "" {
 			u.Text = text
 		}
-		return append(more, c.turnEntry(now, l.Role, l.Agent, u))
+		return append(append(more, c.raise(t, u, e.broke, now)...), c.turnEntry(now, l.Role, l.Agent, u))
 	}
 	current := t.Turn != nil && t.Turn.TurnID == l.TurnID
 	if !current || l.Epoch < t.Epoch || l.lost() {
@@ -132,6 +174,12 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 			Problems: []amp.Problem{{Rule: "AMP-043", Message: why}},
 		}))
 	}
+	if e.broke != nil && l.Role == amp.Coordinator {
+		return end(amp.TurnInvalid, "the planner went for refs that are not its own: its plan is kept, not acted on", c.refuse(now, l.Role, l.Agent, amp.Refusal{
+			What: answerOf(l.Role), TaskID: l.TaskID, Source: "turn " + l.TurnID, Raw: e.out.Final, Turn: l.TurnID, Epoch: l.Epoch,
+			Problems: []amp.Problem{{Rule: "AMP-172", Message: "the turn that wrote it broke a rule: " + blockers(*e.broke)}},
+		}))
+	}
 	if e.out.Question != "" {
 		return end(amp.TurnAsked, "", c.record(amp.KindQuestion, t.ID, l.Role, l.Agent, now, amp.Question{
 			QuestionID: c.cfg.NewID(), TaskID: t.ID, Type: amp.QuestionClarification, TurnID: l.TurnID, Agent: l.Agent, Role: l.Role,
@@ -147,6 +195,24 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 		return end(amp.TurnInvalid, "the answer was refused: "+problems[0].String(), refusal)
 	}
 	return append(end(amp.TurnOK, "", records...), c.verified(t, l, e, records, now)...)
+}
+
+// raise writes down that a turn went for refs that are not its own, and escalates it while there is a task to suspend (AMP-168, AMP-172). ck is
+// nil for a turn that did not.
+func (c *Coordinator) raise(t *amp.Task, u amp.Turn, ck *amp.Check, now time.Time) []amp.Record {
+	if ck == nil {
+		return nil
+	}
+	found := *ck
+	found.Subject, found.For, found.Commit = amp.CheckReview, u.TurnID, "" // the branch is where it was
+	if u.Role == amp.Executor {
+		found.Subject = amp.CheckResult
+	}
+	records := []amp.Record{c.check(t, now, found)}
+	if !t.Status.Ended() {
+		records = append(records, c.violation(t, now, found))
+	}
+	return records
 }
 
 // overtaken reports whether an admin wrote a plan while the planner was at work: its answer does not overrule that.
@@ -225,12 +291,9 @@ func (c *Coordinator) endedBadly(t *amp.Task, l *liveTurn, e ending, u *amp.Turn
 		return end(amp.TurnKilled, *why)
 	}
 	var more []amp.Record
-	if e.check != nil && l.Role == amp.Executor && (e.check.Escalate != "" || len(e.check.Claims) > 0) {
-		e.check.Subject, e.check.For = amp.CheckResult, l.TurnID
-		more = append(more, c.check(t, now, *e.check))
-		if e.check.Escalate != "" {
-			more = append(more, c.violation(t, now, *e.check))
-		}
+	if e.failed != nil && e.broke == nil && len(e.failed.Claims) > 0 {
+		e.failed.Subject, e.failed.For = amp.CheckResult, l.TurnID
+		more = append(more, c.check(t, now, *e.failed))
 	}
 	outcome, text := amp.TurnFailed, e.err.Error()
 	if te, ok := errors.AsType[*providers.TurnError](e.err); ok {
