@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 type repoConfig struct {
@@ -45,10 +47,30 @@ func loadRepoFile(root string) (*repoFileConfig, error) {
 	if err := decodeTOML(file, data, c); err != nil {
 		return nil, err
 	}
-	if err := c.Repo.validate(); err != nil {
+	if err := errors.Join(c.Repo.validate(), c.foreign()); err != nil {
 		return nil, usage("%s is wrong: %v", file, err).then("Edit it.")
 	}
 	return c, nil
+}
+
+// foreign are the keys that belong to the whole installation: here they would be there for nothing.
+func (c *repoFileConfig) foreign() error {
+	var errs []error
+	if c.Roles.Coordinator != "" {
+		errs = append(errs, errors.New("roles.coordinator: who drafts plans is set in config.toml, for every repository"))
+	}
+	if c.Budget.Day != (dayConfig{}) {
+		errs = append(errs, errors.New("budget.day: what all tasks take on a day is bounded in config.toml"))
+	}
+	if b := c.Budget; b.Turns < 0 || b.Tokens < 0 || b.Cost < 0 {
+		errs = append(errs, errors.New("budget: a bound is negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// timeout is how long a run of the checks may take, otherwise where nothing is said.
+func (r repoConfig) timeout(otherwise time.Duration) time.Duration {
+	return cmp.Or(time.Duration(r.CITimeout), otherwise)
 }
 
 func (r repoConfig) validate() error {

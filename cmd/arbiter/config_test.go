@@ -302,3 +302,38 @@ func FuzzDecodeTOML(f *testing.F) {
 		_ = c.validate()
 	})
 }
+
+// A key in a repository's own file takes effect, or is refused: none is there for nothing.
+func TestRepoFile_keys(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[budget.day]\ncost = 5.0":           "budget.day",
+		"[budget]\nturns = -1":               "a bound is negative",
+		"[roles]\ncoordinator = \"planner\"": "roles.coordinator",
+		"[repo]\nchecks = [[\"true\"], []]":  "repo.checks[1]",
+		"[roles]\nexecutor = \"a\"\n[budget]\nturns = 3\nwall = \"1h\"\ntokens = 9\ncost = 1.0": "",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, repoFile), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := loadRepoFile(dir)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, repoFile), []byte("[repo]\nchecks = [[\"sleep\", \"60\"]]\nci_timeout = \"7s\""), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own, err := loadRepoFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := own.Repo.timeout(time.Minute); got != 7*time.Second {
+		t.Errorf("the checks may take %s, the repository says 7s", got)
+	}
+	if got := (repoConfig{}).timeout(time.Minute); got != time.Minute {
+		t.Errorf("without a word of the repository they may take %s", got)
+	}
+}

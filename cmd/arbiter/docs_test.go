@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +120,61 @@ func TestDocs_executor(t *testing.T) {
 		t.Errorf("its answer is refused: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "NOTES.md")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every key of the configuration is written in a document, and every configuration that docs/configuration.md shows is one.
+func TestDocs_configuration(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	var walk func(of reflect.Type, at []string)
+	walk = func(of reflect.Type, at []string) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			return
+		}
+		keys, _ := keysAt(of, nil)
+		for _, key := range keys {
+			if !regexp.MustCompile(`(?m)(^|\W)` + regexp.QuoteMeta(key) + `(\W|$)`).Match(all) {
+				t.Errorf("no document names %s", strings.Join(append(at, key), "."))
+			}
+		}
+		for i := range of.NumField() {
+			if key := of.Field(i).Tag.Get("toml"); key != "" {
+				walk(of.Field(i).Type, append(slices.Clone(at), key))
+			}
+		}
+	}
+	walk(reflect.TypeFor[config](), nil)
+
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Builder{}
+	for _, part := range strings.Split(string(text), "```toml\n")[1:] {
+		code, _, _ := strings.Cut(part, "```")
+		shown.WriteString(code)
+	}
+	c := config{}
+	if err := decodeTOML("docs/configuration.md", []byte(shown.String()), &c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -228,8 +228,9 @@ func (g *repoGuard) Inspect(ctx context.Context, repo, branch string) (amp.RepoF
 
 // RunCI runs the checks, unless the repository's own configuration cannot be read: a gate that is not understood is closed.
 func (g *repoGuard) RunCI(ctx context.Context, w amp.Workspace, commands [][]string, timeout time.Duration) (amp.Check, error) {
-	if _, err := loadRepoFile(g.Local(w.Repo)); err != nil {
+	own, err := loadRepoFile(g.Local(w.Repo))
+	if err != nil {
 		return amp.Check{}, err
 	}
-	return g.Git.RunCI(ctx, w, commands, timeout)
+	return g.Git.RunCI(ctx, w, commands, own.Repo.timeout(timeout))
 }
