@@ -21,6 +21,8 @@ type MirrorState struct {
 	Next    string    `json:"next,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
 	Stopped bool      `json:"stopped,omitzero"`
+	// Public says that everybody may read the repository, when GitHub was asked last: not everything that is secret is found.
+	Public bool `json:"public,omitzero"`
 	// Withheld are the newest entries whose content was not sent since it holds what looks like a secret; WithheldCount is how many.
 	Withheld      []WithheldEntry `json:"withheld,omitzero"`
 	WithheldCount int             `json:"withheld_count,omitzero"`

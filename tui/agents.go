@@ -238,6 +238,8 @@ func (e *env) mirrored() string {
 		return " · mirror STOPPED"
 	case m.Trouble != "":
 		return fmt.Sprintf(" · mirror waits, %d behind", m.Behind)
+	case m.Public:
+		return fmt.Sprintf(" · mirror %d behind, PUBLIC", m.Behind)
 	case m.WithheldCount > 0:
 		return fmt.Sprintf(" · mirror %d behind, %d withheld", m.Behind, m.WithheldCount)
 	default:

@@ -164,8 +164,11 @@ func (a *app) examineMirror(ctx context.Context, home string) []finding {
 	}
 	s := &kept.State
 	level, next := "ok", ""
-	if s.Trouble != "" || s.WithheldCount > 0 {
+	if s.Trouble != "" || s.WithheldCount > 0 || s.Public {
 		level, next = "warn", s.Next
+	}
+	if next == "" && s.Public {
+		next = publicNext
 	}
 	if s.Stopped {
 		level = "fail"
@@ -194,6 +197,9 @@ func mirrorText(s *amp.MirrorState, now time.Time) string {
 		text += fmt.Sprintf(", %s behind for %s", entriesOf(int(s.Behind)), span(lag))
 	default:
 		text += fmt.Sprintf(", %s behind", entriesOf(int(s.Behind)))
+	}
+	if s.Public {
+		text += "; PUBLIC: everybody may read it"
 	}
 	if s.WithheldCount > 0 {
 		text += fmt.Sprintf("; %s withheld", entriesOf(s.WithheldCount))

@@ -84,6 +84,10 @@ func (a *app) printMirror(s *amp.MirrorState) {
 	now := time.Now()
 	t := &table{}
 	t.add("repository", s.Repo+", branch "+s.Branch)
+	if s.Public {
+		t.add("PUBLIC", "everybody may read it, and not everything that is secret is found before it is sent")
+		t.add("", "→ "+publicNext)
+	}
 	t.add("mirrored", fmt.Sprintf("entry %d, hash %s", s.Head.Seq, short(s.Head.Hash.String())))
 	if lag := s.Lag(now); s.Behind > 0 {
 		t.add("behind", fmt.Sprintf("%s, for %s", entriesOf(int(s.Behind)), span(lag)))
@@ -116,6 +120,8 @@ func (a *app) printMirror(s *amp.MirrorState) {
 	}
 	t.print(a)
 }
+
+const publicNext = "Make it private again in its settings, and renew what may have been read; the mirror goes on meanwhile."
 
 // maxWithheld is how many withheld entries are printed for a person.
 const maxWithheld = 20

@@ -51,6 +51,8 @@ const (
 	elsewherePatience = 30 * time.Second
 	// lookEvery is how often the branch is looked at when nothing is written.
 	lookEvery = 10 * time.Minute
+	// publicEvery is how often it is looked at who may read the repository.
+	publicEvery = 2 * time.Hour
 )
 
 func (c *Config) defaults() {
@@ -90,6 +92,7 @@ type Mirror struct {
 	sent        *batch // what pending brings
 	sentAt      time.Time
 	looked      time.Time
+	askedPublic time.Time
 	// before is the commit that the last one of ours followed, moved when the branch went on from it.
 	before string
 	moved  time.Time
@@ -214,6 +217,7 @@ func (m *Mirror) catchUp(ctx context.Context) error {
 	if err := m.locate(ctx); err != nil {
 		return err
 	}
+	m.seeWhoReads(ctx)
 	for {
 		if err := m.lag(ctx, m.at.Head.Seq); err != nil {
 			return err
@@ -234,6 +238,27 @@ func (m *Mirror) catchUp(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// seeWhoReads looks now and then whether the repository is open to everybody. It holds nothing up: what is wrong with the way there, other requests
+// say too.
+func (m *Mirror) seeWhoReads(ctx context.Context) {
+	if time.Since(m.askedPublic) < publicEvery {
+		return
+	}
+	public, err := m.remote.public(ctx)
+	if err != nil {
+		m.cfg.Logger.Debug("whether the mirror is public is not known", "err", err)
+		return
+	}
+	m.askedPublic = time.Now()
+	if m.State().Public == public {
+		return
+	}
+	if public {
+		m.cfg.Logger.Warn("everybody may read the mirror", "repo", m.cfg.Repo)
+	}
+	m.say(func(s *amp.MirrorState) { s.Public = public })
 }
 
 // lag says how far the journal is ahead of an entry of the mirror.

@@ -95,7 +95,7 @@ type object map[string]any
 func (r *Repository) about(w http.ResponseWriter, q *http.Request) error {
 	clone := "http://" + q.Host + "/" + r.Owner + "/" + r.Name + ".git"
 	return answer(w, q, http.StatusOK, object{
-		"full_name": r.Owner + "/" + r.Name, "default_branch": r.Default, "clone_url": clone, "private": true,
+		"full_name": r.Owner + "/" + r.Name, "default_branch": r.Default, "clone_url": clone, "private": !r.public,
 	})
 }
 

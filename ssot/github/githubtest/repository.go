@@ -23,6 +23,7 @@ type Repository struct {
 	mu      sync.Mutex
 	objects objects
 	forge   forgeState
+	public  bool
 }
 
 func newRepository(dir, owner, name string) (*Repository, error) {
@@ -47,6 +48,13 @@ func (r *Repository) Empty() error {
 		return err
 	}
 	return r.make()
+}
+
+// SetPublic lets everybody read the repository, or nobody.
+func (r *Repository) SetPublic(public bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.public = public
 }
 
 // Head is the commit of a branch, empty when there is no such branch.
