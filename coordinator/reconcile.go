@@ -62,7 +62,9 @@ func (c *Coordinator) derive(ctx context.Context, t *amp.Task, now time.Time) []
 	case amp.Dispatched, amp.Executing:
 		return c.deriveExecution(ctx, t, now)
 	case amp.Verifying:
-		return c.deriveVerification(ctx, t, now)
+		if t.Turn == nil { // else its agent may still write to the worktree
+			return c.deriveVerification(ctx, t, now)
+		}
 	case amp.Reviewing:
 		if t.Request != nil && t.Verdict == nil {
 			return c.deriveWork(ctx, t, now, amp.Reviewer, t.Request.MsgID)
@@ -94,7 +96,17 @@ func (c *Coordinator) deriveTurn(ctx context.Context, t *amp.Task, now time.Time
 	if t.Turn.Epoch < t.Epoch || c.board.Stopped != nil || t.Status.Ended() || overtaken(t, l) {
 		l.stop("the task was " + string(t.Status))
 	}
+	if outlived(t, l) {
+		l.stop("its message was answered")
+	}
 	return nil
+}
+
+// outlived reports whether the message of a turn was answered past it: by its own process, or by somebody else. It must not go on writing to a
+// worktree whose result is compared with git (AMP-088, AMP-089).
+func outlived(t *amp.Task, l *liveTurn) bool {
+	answered := func(asked, answer *amp.Ref) bool { return asked != nil && asked.MsgID == l.For && answer != nil }
+	return l.Role == amp.Executor && answered(t.Dispatch, t.Result) || l.Role == amp.Reviewer && answered(t.Request, t.Verdict)
 }
 
 // deriveDue looks at the clocks: commands whose undo time is over, ACKs, heartbeats.
