@@ -64,14 +64,15 @@ func (m *model) render() string {
 	}
 	top := m.nav.top()
 	status := m.status()
+	// What is offered follows what is drawn, where the cursor may turn out to stand elsewhere: the keys are asked for after the page,
+	// which gets the rows that they needed last, and is drawn again when they need others.
+	keyRows := m.chrome.keyRows
+	body, sheetRows, page := m.renderPage(status.Height() + keyRows)
 	hints := m.hints(m.keyHeight())
-	body := m.h - 1 - status.Height() - m.countKeyRows(hints)
-	sheetRows := 0
-	if e.sheet != nil {
-		sheetRows = min(e.sheet.Height(m.w), max(body-m.pageRows(body), 0))
+	if n := m.countKeyRows(hints); n != keyRows {
+		body, sheetRows, page = m.renderPage(status.Height() + n)
 	}
-	m.zones.bodyTop, m.zones.bodyRows = 1, body-sheetRows
-	f.Put(1, top.page.Render(m.w, body-sheetRows))
+	f.Put(1, page)
 	if sheetRows > 0 {
 		f.Put(1+body-sheetRows, e.sheet.Render(m.w, sheetRows))
 	}
@@ -88,6 +89,17 @@ func (m *model) render() string {
 		f.Center(m.overlay.Render(e.Theme, min(max(ow, 20), m.w), min(max(oh, 4), m.h)))
 	}
 	return m.painter.Paint(f)
+}
+
+// renderPage draws the page in the rows that the header and taken other rows leave, less those of a sheet.
+func (m *model) renderPage(taken int) (body, sheetRows int, page *ui.Block) {
+	e := m.env
+	body = max(m.h-1-taken, 0)
+	if e.sheet != nil {
+		sheetRows = min(e.sheet.Height(m.w), max(body-m.pageRows(body), 0))
+	}
+	m.zones.bodyTop, m.zones.bodyRows = 1, body-sheetRows
+	return body, sheetRows, m.nav.top().page.Render(m.w, body-sheetRows)
 }
 
 // pageRows is how much of the body a sheet leaves to the page.
