@@ -192,6 +192,14 @@ func explainStore(err error, e *explanation) bool {
 		}
 		return true
 	}
+	if x, ok := errors.AsType[*sqlite.LinkError](err); ok {
+		e.Means = "Whoever opens it by another name is not seen, and would write over it. Nothing was changed."
+		e.Next = "Give it a file of its own: cp journal.db own.db, then mv own.db journal.db in " + filepath.Dir(x.Path) + ", with no coordinator on either."
+		if x.Target != "" {
+			e.Next = "Name the folder that it is in: --home " + filepath.Dir(x.Target)
+		}
+		return true
+	}
 	if _, ok := errors.AsType[*sqlite.NetworkError](err); ok {
 		e.Means, e.Next = "Nothing was written there.", "Name a folder on a local disk with --home or ARBITER_HOME."
 		return true

@@ -41,6 +41,8 @@ func TestExplain(t *testing.T) {
 		"partly":      {&partlyError{context.Canceled, 7}, exitInterrupted},
 		"file as dir": {syscall.ENOTDIR, exitFailed},
 		"dir as file": {syscall.EISDIR, exitFailed},
+		"link":        {&sqlite.LinkError{Path: "/d/journal.db", Target: "/e/journal.db"}, exitFailed},
+		"hard link":   {&sqlite.LinkError{Path: "/d/journal.db"}, exitFailed},
 		"network":     {&sqlite.NetworkError{Dir: "/d", FS: "nfs"}, exitFailed},
 		"stale":       {&staleError{errors.New("x")}, exitFailed},
 		"full":        {ssot.ErrFull, exitFailed},

@@ -49,7 +49,7 @@ type Log struct {
 
 // Open opens the journal of a data directory for writing, and makes directory and journal when there are none. It checks the
 // chain of the last 256 entries; [Log.Verify] checks all of it. The errors to tell apart are *[HeldError], *[DamagedError],
-// *[NewerError] and *[NetworkError]. The caller closes the log.
+// *[NewerError], *[NetworkError] and *[LinkError]. The caller closes the log.
 func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -65,6 +65,9 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 		return nil, err
 	}
 	l := newLog(dir)
+	if err := l.oneName(); err != nil {
+		return nil, err
+	}
 	if l.lock, err = hold(dir, opts.Version, opts.Work); err != nil {
 		return nil, err
 	}
