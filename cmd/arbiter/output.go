@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/google/renameio/v2"
@@ -23,6 +26,8 @@ func (a *app) toFile(file string, force bool, f func(io.Writer) error) error {
 		return usage("%s is no file that could be replaced", file).then("Name a new file with -o.")
 	case err == nil && !force:
 		return &keptError{path: file}
+	case err == nil && isJournal(file):
+		return usage("%s is a database, which no export replaces", file).then("Name a new file with -o.")
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return &outputError{file, err}
 	}
@@ -54,6 +59,22 @@ func (a *app) toFile(file string, force bool, f func(io.Writer) error) error {
 		return &outputError{file, err}
 	}
 	return nil
+}
+
+// isJournal reports a file that is a journal, or that one is lost without: nobody means to replace it.
+func isJournal(file string) bool {
+	name := filepath.Base(file)
+	if strings.HasPrefix(name, "journal.db") || name == "store.lock" {
+		return true
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, len(databaseMark))
+	_, err = io.ReadFull(f, start)
+	return err == nil && bytes.Equal(start, databaseMark)
 }
 
 // output is a writer whose errors say what could not be written.
@@ -104,6 +125,10 @@ func explainOutput(err error, e *explanation) bool {
 		e.Means, e.Next = "Arbiter may not write there; the journal is as it was.", "Name a file in a folder that you may write to."
 	case errors.Is(err, fs.ErrNotExist):
 		e.Means, e.Next = "The file was not made; the journal is as it was.", "Create the folder of "+x.name+" first."
+	case errors.Is(err, syscall.ENOTDIR):
+		e.Means, e.Next = "A file stands where a folder is meant; the journal is as it was.", "Name a file in a folder."
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		e.Means, e.Next = "The file was not made; the journal is as it was.", "Give it a shorter name."
 	default:
 		e.Means, e.Next = "The file was not made; the journal is as it was.", "Look at the system's log, or write to another disk."
 	}

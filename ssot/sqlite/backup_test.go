@@ -1,9 +1,14 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"arbiter/amp"
@@ -83,5 +88,62 @@ func TestBackup_damaged(t *testing.T) {
 				t.Error("a copy of a damaged journal is called whole")
 			}
 		})
+	}
+}
+
+// A backup that was killed leaves no file under its name, and nothing for good: the next one in the same folder removes what it left. What others
+// have there, and what is still written, stays.
+func TestBackup_left(t *testing.T) {
+	t.Parallel()
+	log := openLog(t, t.TempDir())
+	fill(t, log, 20)
+	dir := filepath.Join(t.TempDir(), "a [b] *") // a name that is no pattern
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	there := func() (names []string) {
+		t.Helper()
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	killed := filepath.Join(dir, ".backup-1")
+	for name, text := range map[string]string{
+		".backup-1/" + draftLock: "", ".backup-1/journal.db": "half of it", ".backup-other/notes.txt": "of somebody else",
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running, done, err := draftFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Error("what a killed backup left is still there")
+	}
+	if _, err := log.Backup(t.Context(), filepath.Join(dir, "x.db"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := there(), []string{filepath.Base(running), ".backup-other", "x.db"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("in the folder are %v, want %v", got, want)
+	}
+	if err := done(); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]error{"x.db": fs.ErrExist, "nowhere/x.db": fs.ErrNotExist, "x.db/y": syscall.ENOTDIR, strings.Repeat("x", 300): syscall.ENAMETOOLONG} {
+		_, err := log.Backup(t.Context(), filepath.Join(dir, name), nil)
+		if x, ok := errors.AsType[*TargetError](err); !ok || !errors.Is(err, want) || strings.Contains(x.Err.Error(), ".backup") {
+			t.Errorf("to %.20s: %v", name, err)
+		}
+	}
+	if len(there()) != 2 {
+		t.Errorf("in the end there are %v", there())
 	}
 }

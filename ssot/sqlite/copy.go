@@ -8,37 +8,72 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"github.com/gofrs/flock"
 
 	"arbiter/amp"
 	"arbiter/ssot"
 )
 
+// TargetError says that a copy cannot be written where it was to be. The journal is as it was.
+type TargetError struct {
+	Path string
+	Err  error
+}
+
+// Error names the file and the reason.
+func (e *TargetError) Error() string {
+	return "back up the journal to " + e.Path + ": " + e.Err.Error()
+}
+
+// Unwrap is the reason.
+func (e *TargetError) Unwrap() error { return e.Err }
+
+// target is the error of a file that is written for a copy, without the name that it has meanwhile.
+func target(path string, err error) error {
+	if x, ok := errors.AsType[*fs.PathError](err); ok {
+		err = x.Err
+	}
+	if x, ok := errors.AsType[*os.LinkError](err); ok {
+		err = x.Err
+	}
+	for _, known := range []error{ssot.ErrFull, ssot.ErrFailed} {
+		if errors.Is(err, known) {
+			err = known
+		}
+	}
+	return &TargetError{path, err}
+}
+
 // Backup writes a whole copy of the journal as of one moment to a new file, readable by its owner only, verifies it as [Log.Verify]
-// does, and returns its head. The file has its name only when it was found whole; one that is there is never replaced. To restore it,
-// put it as journal.db into an empty data directory. It reads in short statements, and appends go on meanwhile; only the projections and what
-// was appended last are read as of one moment. progress, if not nil, is called during the verification as there.
+// does, and returns its head. The file has its name only when it was found whole; one that is there is never replaced, and what a backup that was
+// killed left in the same folder is removed. To restore it, put it as journal.db into an empty data directory. It reads in short statements, and
+// appends go on meanwhile; only the projections and what was appended last are read as of one moment. What is wrong with the file is a
+// *[TargetError]. progress, if not nil, is called during the verification as there.
 func (l *Log) Backup(ctx context.Context, path string, progress func(done, total uint64)) (h amp.Head, err error) {
 	if err := l.enter(); err != nil {
 		return h, err
 	}
 	defer l.leave()
+	name := path
 	if path, err = filepath.Abs(path); err != nil {
 		return h, err
 	}
 	if _, err := os.Lstat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return h, fmt.Errorf("back up the journal: %s: %w", path, cmp.Or(err, fs.ErrExist))
+		return h, target(name, cmp.Or(err, fs.ErrExist))
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".backup-*")
+	dir, done, err := draftFolder(filepath.Dir(path))
 	if err != nil {
-		return h, fmt.Errorf("back up the journal: %w", err)
+		return h, target(name, err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, done()) }()
 	made := filepath.Join(dir, fileName)
 	if err := l.writeBackup(ctx, made, ctx.Err); err != nil {
 		ours := l.fault(err)
 		if errors.Is(ours, ssot.ErrFull) || errors.Is(ours, ssot.ErrFailed) { // what is read does not fill a disk
-			ours = (&file{path: path}).fault(err)
+			return h, target(name, ours)
 		}
 		return h, fmt.Errorf("back up the journal: %w", ours)
 	}
@@ -50,9 +85,52 @@ func (l *Log) Backup(ctx context.Context, path string, progress func(done, total
 		err = os.Rename(made, path) // a file system without links
 	}
 	if err != nil {
-		return h, fmt.Errorf("back up the journal: %w", err)
+		return h, target(name, err)
 	}
 	return h, syncPath(filepath.Dir(path))
+}
+
+const (
+	draftForm = ".backup-*"
+	// draftLock is held for as long as a backup is written.
+	draftLock = "arbiter-backup.lock"
+)
+
+// draftFolder makes the folder in which a backup is written, and removes those that were left by backups that were killed. done removes it.
+func draftFolder(parent string) (dir string, done func() error, err error) {
+	left, err := filepath.Glob(filepath.Join(strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(parent), draftForm))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, old := range left {
+		if err := removeLeft(old); err != nil {
+			return "", nil, err
+		}
+	}
+	if dir, err = os.MkdirTemp(parent, draftForm); err != nil {
+		return "", nil, err
+	}
+	lock := flock.New(filepath.Join(dir, draftLock), flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil { // a file system without locks: what is left there, a person removes
+		if err := errors.Join(lock.Close(), os.RemoveAll(lock.Path())); err != nil {
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
+}
+
+// removeLeft removes a folder of a backup, unless that goes on or it is none.
+func removeLeft(dir string) error {
+	file := filepath.Join(dir, draftLock)
+	if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is somebody else's
+	}
+	lock := flock.New(file)
+	free, err := lock.TryLock()
+	if err != nil || !free {
+		return nil //nolint:nilerr // it goes on, or is another user's
+	}
+	return errors.Join(os.RemoveAll(dir), lock.Close())
 }
 
 // verifyCopy verifies the journal in a folder, and returns its head.
