@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io/fs"
 	"net"
 	"os"
@@ -25,7 +26,7 @@ func (b doctorBench) add(t *testing.T, text string) {
 	f, err := os.OpenFile(b.file, os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = f.WriteString(text)
-		err = f.Close()
+		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func git(t *testing.T, args ...string) {
 
 // Whatever is wrong with a place has one line with what it is, and the next step, and the exit code says whether anything has to be mended.
 func TestDoctor_places(t *testing.T) {
-	busy, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is open as long as the test
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
