@@ -41,3 +41,26 @@ func listed(lines []string) string {
 	}
 	return strings.ToValidUTF8(text[:maxListed], "") + "… (cut here: the rest stands in the journal)"
 }
+
+// maxSaid bounds what an entry of a turn holds of the words of its agent, maxName a name that it gives to something. An entry that is too long is not
+// stored, and a turn whose end is not written down has none.
+const (
+	maxSaid = 16 << 10
+	maxName = 1 << 10
+)
+
+// said are words of an agent as far as an entry has room.
+func said(text string) string {
+	if len(text) <= maxSaid {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxSaid], "") + "… (cut here: the log of the turn holds more)"
+}
+
+// named is a name that an agent gave, "" for one that is none.
+func named(name string) string {
+	if len(name) > maxName {
+		return ""
+	}
+	return name
+}

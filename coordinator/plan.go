@@ -113,6 +113,9 @@ func (c *Coordinator) planRecords(t *amp.Task, p *amp.Plan, author string, role 
 		return nil, problems
 	}
 	p.Hash = p.ContentHash()
+	if n := len(amp.EncodeBody(p)); n > amp.MaxMessage {
+		return nil, []amp.Problem{{Rule: "AMP-043", Field: "plan", Message: fmt.Sprintf("has %d bytes, more than the %d of the dispatch that it becomes", n, amp.MaxMessage)}}
+	}
 	return []amp.Record{c.record(amp.KindPlan, t.ID, role, author, now, p)}, nil
 }
 

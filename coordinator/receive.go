@@ -200,6 +200,9 @@ func guessTask(raw []byte) amp.TaskID {
 func (c *Coordinator) takeAck(t *amp.Task, a *amp.Ack, raw []byte, who string, now time.Time) ([]amp.Record, []amp.Problem, error) {
 	of := c.originOf(a.AckFor)
 	problems, warnings := c.board.JudgeAck(a, of)
+	if len(a.Reason) > maxListed {
+		problems = append(problems, amp.Problem{Rule: "A07", Field: "reason", Message: fmt.Sprintf("has %d bytes, more than the %d that are allowed", len(a.Reason), maxListed)})
+	}
 	in := amp.Received{Raw: raw, As: a.By, Actor: who, Source: "ack"}
 	if len(problems) > 0 {
 		return c.refused("ack", t.ID, in, problems, now)

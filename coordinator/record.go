@@ -19,7 +19,9 @@ func (c *Coordinator) check(t *amp.Task, now time.Time, ck amp.Check) amp.Record
 	return c.record(amp.KindCheck, t.ID, amp.Coordinator, actor, now, ck)
 }
 
+// turnEntry builds an entry of a turn, with as much of its agent's words as there is room for.
 func (c *Coordinator) turnEntry(now time.Time, role amp.Role, who string, u amp.Turn) amp.Record {
+	u.Text, u.Session, u.Model = said(u.Text), named(u.Session), named(u.Model)
 	return c.record(amp.KindTurn, u.TaskID, role, who, now, u)
 }
 

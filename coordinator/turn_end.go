@@ -183,7 +183,7 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 	if e.out.Question != "" {
 		return end(amp.TurnAsked, "", c.record(amp.KindQuestion, t.ID, l.Role, l.Agent, now, amp.Question{
 			QuestionID: c.cfg.NewID(), TaskID: t.ID, Type: amp.QuestionClarification, TurnID: l.TurnID, Agent: l.Agent, Role: l.Role,
-			Request: e.out.Question, Options: []string{},
+			Request: said(e.out.Question), Options: []string{},
 		}))
 	}
 	records, problems := c.deliver(t, l, e, now)
