@@ -21,17 +21,28 @@ type stretch struct {
 	role     theme.Role
 }
 
+// clip returns the beginning of a line, at most limit bytes of it, and how many come after that. A character is not cut; what is no
+// text is, wherever the limit lies.
+func clip(s string, limit int) (shown string, more int) {
+	if len(strings.TrimSuffix(s, "\r")) <= limit {
+		return s, 0
+	}
+	at := limit
+	for at > 0 && limit-at < utf8.UTFMax && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	if !utf8.RuneStart(s[at]) {
+		at = limit
+	}
+	return s[:at], len(s) - at
+}
+
 // safe returns what is shown of a line: at most limit bytes of it, tabs as blanks, everything else visible.
 func safe(s string, limit int) string {
-	cr := strings.HasSuffix(s, "\r")
+	s, more := clip(s, limit)
+	cr := more == 0 && strings.HasSuffix(s, "\r")
 	if cr {
 		s = s[:len(s)-1]
-	}
-	if len(s) > limit {
-		for limit > 0 && !utf8.RuneStart(s[limit]) {
-			limit--
-		}
-		s, cr = s[:limit], false
 	}
 	s = textsafe.Block(s)[0]
 	if cr {
@@ -51,8 +62,8 @@ func (v *View) text(e *elem, l *Line, at, w int) []string {
 			out = append(out, v.paint(s, roles, from, to))
 			from = to
 		}
-		if len(l.Text) > maxWrapped {
-			out[len(out)-1] = v.th.S(theme.Time, "… "+bytes(len(l.Text)-maxWrapped)+" more in this line")
+		if _, more := clip(l.Text, maxWrapped); more > 0 {
+			out = append(out, v.th.S(theme.Time, "… "+bytes(more)+" more in this line"))
 		}
 		return out
 	}
@@ -60,7 +71,8 @@ func (v *View) text(e *elem, l *Line, at, w int) []string {
 	s := safe(l.Text, limit)
 	roles := v.roles(e, l, at, s)
 	from, to := window(s, v.left, w)
-	cut := to < len(s) || len(l.Text) > limit
+	_, more := clip(l.Text, limit)
+	cut := to < len(s) || more > 0
 	if cut && w > 1 {
 		_, n := window(s[from:], 0, w-1)
 		to = from + n
@@ -79,6 +91,9 @@ func bytes(n int) string {
 		return itoa(n>>20) + " MB"
 	case n >= 10<<10:
 		return itoa(n>>10) + " KB"
+	}
+	if n == 1 {
+		return "1 byte"
 	}
 	return itoa(n) + " bytes"
 }
@@ -143,6 +158,9 @@ func countRows(l *Line, w int) int {
 		return 1
 	}
 	n := 0
+	if _, more := clip(l.Text, maxWrapped); more > 0 {
+		n++ // the row that says so
+	}
 	for range breaks(safe(l.Text, maxWrapped), max(w, 1)) {
 		n++
 	}
