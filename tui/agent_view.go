@@ -231,6 +231,7 @@ func (p *agentPage) pane(b *ui.Block, pane, h int) *ui.Block {
 			facts = tallied(a.usage)
 		}
 	}
+	at := b.Height()
 	b.Rule(title, facts)
 	if p.empty(pane) {
 		return b.Say(theme.Muted, "  "+p.nothing(pane)).Blank(max(end-b.Height(), 0))
@@ -239,7 +240,7 @@ func (p *agentPage) pane(b *ui.Block, pane, h int) *ui.Block {
 		b.Add(p.columns(pane, b.Width()).Head())
 	}
 	p.tops[pane], p.rows[pane] = b.Height(), max(end-b.Height(), 0)
-	return b.Append(p.lists[pane].Render(b.Width(), p.rows[pane]))
+	return b.Append(p.lists[pane].Render(b.Width(), p.rows[pane])).RuleSeen(at, title, facts, p.lists[pane])
 }
 
 // nothing says why a pane is empty, and what to do.

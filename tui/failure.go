@@ -107,7 +107,8 @@ func (p *failurePage) Copy() (id, text string) {
 // Render draws the list and the failure under the cursor.
 func (p *failurePage) Render(w, h int) *ui.Block {
 	e := p.e
-	b := ui.NewBlock(e.Theme, w).Rule("Errors of this program", plural(len(e.errors), "error")+" since it was opened")
+	title, count := "Errors of this program", plural(len(e.errors), "error")+" since it was opened"
+	b := ui.NewBlock(e.Theme, w).Rule(title, count)
 	p.top = b.Height()
 	_, i, ok := p.list.Cursor()
 	if !ok {
@@ -126,7 +127,7 @@ func (p *failurePage) Render(w, h int) *ui.Block {
 	}
 	p.drawLog(detail)
 	rows := max(min(len(e.errors), h-1-detail.Height()), 2)
-	b.Append(p.list.Render(w, rows))
+	b.Append(p.list.Render(w, rows)).RuleSeen(0, title, count, p.list)
 	return b.Append(detail).Fit(h)
 }
 

@@ -121,7 +121,8 @@ func (p *historyPage) Render(w, h int) *ui.Block {
 	}
 	b := ui.NewBlock(p.e.Theme, lw)
 	p.line.draw(b)
-	b.Rule(p.counted(), p.facts())
+	at := b.Height()
+	b.Rule("", "")
 	fields, below := 0, 0
 	if h >= 18 || p.line.typing && h >= 9 {
 		fields = 3
@@ -134,6 +135,7 @@ func (p *historyPage) Render(w, h int) *ui.Block {
 	}
 	p.listH = max(h-b.Height()-fields-below, 0)
 	p.drawList(b, lw, p.listH)
+	b.RuleAt(at, p.counted(), p.facts()) // what is on the screen is known now
 	if below > 0 {
 		p.glanceAt = b.Height()
 		p.glance.draw(p.e, b, below, p.filter.Search, p.onRight)
@@ -188,15 +190,23 @@ func (p *historyPage) counted() string {
 	if !p.loaded {
 		return all + " entries"
 	}
-	n := grouped(uint64(max(p.res.count, 0)))
-	if p.res.many {
-		n = grouped(uint64(p.res.count)) + "+"
-	}
-	text := n + " of " + all + " entries"
-	if p.filter.Search == nil && len(p.filter.Kinds) == 0 && p.filter.TaskID == "" && p.filter.After == 0 && p.filter.Before == 0 {
-		text = all + " entries"
+	text := all + " entries"
+	if n := p.matching(); n != all {
+		text = n + " of " + text
 	}
 	return fmt.Sprintf("%s · %d ms", text, p.took.Milliseconds())
+}
+
+// matching is how many entries match, as far as they were counted.
+func (p *historyPage) matching() string {
+	if p.filter.Search == nil && len(p.filter.Kinds) == 0 && p.filter.TaskID == "" && p.filter.After == 0 && p.filter.Before == 0 {
+		return grouped(max(p.e.Board.Head.Seq, p.res.upto))
+	}
+	n := grouped(uint64(max(p.res.count, 0)))
+	if p.res.many {
+		n += "+"
+	}
+	return n
 }
 
 // facts are the state of the answer.
@@ -212,13 +222,14 @@ func (p *historyPage) facts() string {
 	if p.failed != "" {
 		return "not answered: " + p.failed
 	}
-	if first, _, _ := p.list.Seen(); first > 1 && !p.res.newer {
-		return fmt.Sprintf("newest first · %d above", first-1)
-	}
-	if p.res.newer {
+	first, last, n := p.list.Seen()
+	switch {
+	case p.res.newer:
 		return "newest first · newer above, g"
+	case last-first+1 >= n && !p.res.older:
+		return "newest first"
 	}
-	return "newest first"
+	return fmt.Sprintf("%d-%d of %s · newest first", first, last, p.matching())
 }
 
 // nothing says why there are no rows, and what to do next.

@@ -365,12 +365,12 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 	room := max(h-b.Height(), 0)
 	if two {
 		p.left, p.listH = lw, room
-		b.Append(p.list.Render(lw, room))
+		b.Append(p.list.Render(lw, room)).RuleSeen(0, title, facts, p.list)
 		right := p.drawCard(ui.NewBlock(e.Theme, rw), &n, t, h)
 		return ui.Beside(b.Fit(h), right.Fit(h)).Fit(h)
 	}
 	p.listH = min(len(p.rows), max(room/3, 3), room)
-	b.Append(p.list.Render(lw, p.listH))
+	b.Append(p.list.Render(lw, p.listH)).RuleSeen(0, title, facts, p.list)
 	return p.drawCard(b, &n, t, h-b.Height()).Fit(h)
 }
 

@@ -37,7 +37,8 @@ func (p *lettersPage) line(x *Letter, w int, selected bool) ui.Line {
 
 // Render draws the list, and the letter under the cursor below it.
 func (p *lettersPage) Render(w, h int) *ui.Block {
-	b := ui.NewBlock(p.e.Theme, w).Rule("Dead letters of the bus", p.count())
+	title, count := "Dead letters of the bus", p.count()
+	b := ui.NewBlock(p.e.Theme, w).Rule(title, count)
 	x := p.current()
 	if x == nil {
 		b.Blank(1)
@@ -51,7 +52,7 @@ func (p *lettersPage) Render(w, h int) *ui.Block {
 	p.listTop = b.Height()
 	room := max(h-b.Height(), 0)
 	p.listH = min(len(p.all), max(room/2, 3), room)
-	b.Append(p.list.Render(w, p.listH))
+	b.Append(p.list.Render(w, p.listH)).RuleSeen(0, title, count, p.list)
 	return p.card(b, x, h-b.Height()).Fit(h)
 }
 

@@ -78,8 +78,8 @@ func (p *nowPage) oldest() string {
 		return ""
 	}
 	text := "oldest " + p.e.Age(at)
-	if first, last, n := p.needs.Seen(); last-first+1 < n {
-		text = fmt.Sprintf("%d-%d of %d · %s", first, last, n, text)
+	if part := p.needs.Part(); part != "" {
+		text = part + " · " + text
 	}
 	return text
 }
@@ -107,8 +107,8 @@ func (p *nowPage) tally(w int) string {
 	if w >= 72 {
 		parts = append(parts, fmt.Sprintf("✓%d »%d ✗%d", x.Count(amp.StatusApproved), x.Count(amp.Delivered), x.Count(amp.Terminated)))
 	}
-	if w >= 72 && n > 0 && last-first+1 < n {
-		parts = append(parts, fmt.Sprintf("%d-%d of %d", first, last, n))
+	if part := p.tasks.Part(); w >= 72 && part != "" {
+		parts = append(parts, part)
 	}
 	p.tallied, p.tallyText = key, strings.Join(parts, " · ")
 	return p.tallyText

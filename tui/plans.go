@@ -413,7 +413,8 @@ func (p *plansPage) Render(w, h int) *ui.Block {
 	if n := len(p.marks); n > 0 {
 		title += fmt.Sprintf("  marked %d of %d: A approves them, esc takes the marks away", n, bar.MaxBatch)
 	}
-	b.Rule(title, order+" "+e.Theme.Signs.Sort)
+	order += " " + e.Theme.Signs.Sort
+	b.Rule(title, order)
 	p.search.row(e, b)
 	if len(p.rows) == 0 {
 		p.nothing(b)
@@ -421,7 +422,7 @@ func (p *plansPage) Render(w, h int) *ui.Block {
 	}
 	b.Add(p.columns(lw).Head())
 	p.top = b.Height()
-	b.Append(p.list.Render(lw, max(h-b.Height(), 0)))
+	b.Append(p.list.Render(lw, max(h-b.Height(), 0))).RuleSeen(0, title, order, p.list)
 	if !two {
 		return b.Fit(h)
 	}

@@ -112,7 +112,8 @@ func (p *refusalPage) Render(w, h int) *ui.Block {
 		return p.drawRaw(b, it, h-1).Fit(h)
 	}
 	lw, rw, two := p.split(w)
-	b := ui.NewBlock(e.Theme, lw).Rule("Refusals  "+p.counts(), p.facts(two))
+	title, facts := "Refusals  "+p.counts(), p.facts(two)
+	b := ui.NewBlock(e.Theme, lw).Rule(title, facts)
 	p.search.row(e, b)
 	if it == nil {
 		p.nothing(b)
@@ -124,6 +125,7 @@ func (p *refusalPage) Render(w, h int) *ui.Block {
 	if two {
 		p.left, p.listH = lw, room
 		p.drawList(b, room)
+		b.RuleSeen(0, title, facts, p.list)
 		right := ui.NewBlock(e.Theme, rw)
 		p.headline(right, it)
 		p.drawWords(right, it, g)
@@ -132,6 +134,7 @@ func (p *refusalPage) Render(w, h int) *ui.Block {
 	}
 	p.listH = min(len(p.rows)+1, max(room*2/5, 3), room)
 	p.drawList(b, p.listH)
+	b.RuleSeen(0, title, facts, p.list)
 	if room -= p.listH; room < 3 {
 		return b.Fit(h)
 	}

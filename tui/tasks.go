@@ -404,7 +404,8 @@ func (p *tasksPage) renderList(w, h int) *ui.Block {
 	if p.query != "" {
 		title = fmt.Sprintf("Tasks %d of %d  / %s", len(p.order.keys), len(e.Board.Tasks), ui.Safe(p.query))
 	}
-	b.Rule(title, sortings[p.sort].name+" "+e.Theme.Signs.Sort)
+	order := sortings[p.sort].name + " " + e.Theme.Signs.Sort
+	b.Rule(title, order)
 	if p.typing {
 		b.Add(" " + e.Theme.S(theme.Accent, "/") + " " + p.filter.Row(e.Theme, max(w-4, 1), true))
 	}
@@ -415,7 +416,7 @@ func (p *tasksPage) renderList(w, h int) *ui.Block {
 	rows := max(h-b.Height(), 0)
 	switch {
 	case len(p.order.keys) > 0:
-		b.Append(p.list.Render(w, rows))
+		b.Append(p.list.Render(w, rows)).RuleSeen(0, title, order, p.list)
 	case p.query != "":
 		b.Say(theme.Muted, "  No task matches. esc clears the filter.")
 	case e.Conn.phase == connecting:

@@ -113,6 +113,25 @@ func (b *Block) Rule(title, facts string) *Block {
 	return b
 }
 
+// RuleSeen draws the rule line at a row anew, with its title and facts, where the list below it did not fit: what of it is on the
+// screen stands before the facts then. It is called after [List.Render].
+func (b *Block) RuleSeen(at int, title, facts string, l *List) *Block {
+	part := l.Part()
+	if part == "" {
+		return b
+	}
+	if facts != "" {
+		part += " · " + facts
+	}
+	return b.RuleAt(at, title, part)
+}
+
+// RuleAt draws the rule line at a row anew.
+func (b *Block) RuleAt(at int, title, facts string) *Block {
+	b.rows[at] = RuleLine(b.Theme, b.w, textsafe.Line(title), textsafe.Line(facts))
+	return b
+}
+
 // RuleStyled is [Block.Rule] for a title and facts that hold styles and are safe already.
 func (b *Block) RuleStyled(title, facts string) *Block {
 	b.put(RuleLine(b.Theme, b.w, title, facts), true)

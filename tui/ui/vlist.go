@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"strconv"
+
 	"arbiter/tui/theme"
 )
 
@@ -166,6 +168,15 @@ func (l *List) Seen() (first, last, n int) {
 		last = s.item + 1
 	}
 	return first, last, l.count
+}
+
+// Part says what the last Render drew, "1-9 of 16", "" when that was all.
+func (l *List) Part() string {
+	first, last, n := l.Seen()
+	if last-first+1 >= n {
+		return ""
+	}
+	return strconv.Itoa(first) + "-" + strconv.Itoa(last) + " of " + strconv.Itoa(n)
 }
 
 // SeenIDs returns the ids that the last Render drew, from top to bottom.
