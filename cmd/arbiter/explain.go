@@ -230,6 +230,15 @@ func explainDatabase(err error, e *explanation) bool {
 		e.Next = "Let store.url name the server itself, or a pooler of sessions (pool_mode = session)."
 		return true
 	}
+	if _, ok := errors.AsType[*postgres.AddressError](err); ok {
+		e.Means, e.Next = "Nothing was done.", "Correct store.url, or the address that was given; docs/team.md says what it may hold. A database is made by createdb."
+		return true
+	}
+	if x, ok := errors.AsType[*postgres.UnreachableError](err); ok && x.ReadOnly {
+		e.Means = "It is a standby, or default_transaction_read_only is on for the role, the database or in the address. Nothing was stored."
+		e.Next = "Name the primary in store.url (of several hosts target_session_attrs=read-write finds it), or turn that setting off."
+		return true
+	}
 	switch {
 	case errors.Is(err, ssot.ErrBusy) && errors.Is(err, ssot.ErrUnreachable):
 		e.Means, e.Next = "Nothing was stored, and nothing is lost.", "See that the database runs and can be reached, then try again."

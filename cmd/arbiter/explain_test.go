@@ -36,6 +36,8 @@ func TestExplain(t *testing.T) {
 		"newer":       {&sqlite.NewerError{Path: "/d", Have: 9, Know: 1}, exitFailed},
 		"older":       {&ssot.OlderError{Path: "/d/journal.db", Have: 1, Know: 9}, exitFailed},
 		"older there": {&ssot.OlderError{Path: "postgres://h/d?search_path=arbiter", Have: 1, Know: 9}, exitFailed},
+		"address":     {&postgres.AddressError{Store: "postgres://h/d", Why: "x"}, exitFailed},
+		"takes none":  {fmt.Errorf("%w: %w", ssot.ErrBusy, &postgres.UnreachableError{Store: "postgres://h/d", Why: "x", ReadOnly: true}), exitFailed},
 		"pooler":      {&postgres.PoolerError{Store: "postgres://h/d?search_path=arbiter"}, exitFailed},
 		"newer kind":  {fmt.Errorf("fold: %w", &amp.UnknownKindError{Kind: "dream"}), exitFailed},
 		"partly":      {&partlyError{context.Canceled, 7}, exitInterrupted},

@@ -13,15 +13,33 @@ import (
 )
 
 // UnreachableError says that the database could not be reached, or did not answer. It is an [ssot.ErrUnreachable].
-type UnreachableError struct{ Store, Why string }
+type UnreachableError struct {
+	Store, Why string
+	// ReadOnly says that it answers and takes no writes: as a standby, or by its settings.
+	ReadOnly bool
+}
 
 // Error names the database and the reason.
 func (e *UnreachableError) Error() string {
+	if e.ReadOnly {
+		return fmt.Sprintf("the database %s takes no writes: %s", e.Store, e.Why)
+	}
 	return fmt.Sprintf("the database %s cannot be reached: %s", e.Store, e.Why)
 }
 
 // Is makes it an [ssot.ErrUnreachable].
 func (e *UnreachableError) Is(target error) bool { return target == ssot.ErrUnreachable }
+
+// AddressError says that an address leads to no database that could hold a journal: what it says is wrong, or is not there.
+type AddressError struct{ Store, Why string }
+
+// Error names the address and what is wrong with it, without a password.
+func (e *AddressError) Error() string {
+	if e.Store == "" {
+		return "the address of the database is wrong: " + e.Why
+	}
+	return fmt.Sprintf("the address %s is wrong: %s", e.Store, e.Why)
+}
 
 // RightsError says that the database does not let this role do what is needed.
 type RightsError struct{ Store, User, Why string }
@@ -45,6 +63,9 @@ const (
 	divisionByZero       = "22012"
 	serialization        = "40001"
 	deadlock             = "40P01"
+	noDatabase           = "3D000"
+	noParameter          = "42704"
+	wrongParameter       = "22023"
 	noRights             = "42501"
 	noTable              = "42P01"
 	statementTwice       = "42P05" // a prepared one, as is the next
@@ -141,6 +162,9 @@ func (p *place) fault(err error) error {
 	case inputOutput:
 		return fmt.Errorf("%w: %s: %s", ssot.ErrFailed, p.name, why)
 	}
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); e.Code == noDatabase || connecting && (e.Code == noParameter || e.Code == wrongParameter) {
+		return &AddressError{Store: p.name, Why: why}
+	}
 	if lost(err) || e.Code[:2] == badPassword {
 		return p.unreachable(err)
 	}
@@ -150,7 +174,7 @@ func (p *place) fault(err error) error {
 func (p *place) unreachable(err error) *UnreachableError {
 	u := &UnreachableError{Store: p.name, Why: "no answer"}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		u.Why = p.scrub(e.Message)
+		u.Why, u.ReadOnly = p.scrub(e.Message), e.Code == readOnlyTransaction
 		return u
 	}
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) { // the innermost one holds no address

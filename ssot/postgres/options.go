@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -57,7 +56,7 @@ var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 func locate(opts Options) (*place, error) {
 	cfg, err := pgx.ParseConfig(opts.URL)
 	if err != nil { // its text may hold the password
-		return nil, errors.New("the address of the database is not one: write it as postgres://user@host/database")
+		return nil, &AddressError{Why: addressFault(err)}
 	}
 	if opts.Password != "" {
 		cfg.Password = opts.Password
@@ -75,7 +74,7 @@ func locate(opts Options) (*place, error) {
 	}
 	p.name += "?search_path=" + p.schema
 	if !schemaName.MatchString(p.schema) {
-		return nil, fmt.Errorf("the schema of a journal is named with small letters, digits and _, not %q", p.schema)
+		return nil, &AddressError{Store: p.name, Why: fmt.Sprintf("the schema of a journal is named with small letters, digits and _, not %q", p.schema)}
 	}
 	own := map[string]string{"search_path": p.schema}
 	for name, value := range map[string]string{
@@ -93,6 +92,15 @@ func locate(opts Options) (*place, error) {
 		cfg.ConnectTimeout = 10 * time.Second
 	}
 	return p, nil
+}
+
+// addressFault is why an address cannot be read, without the address, which may hold a password.
+func addressFault(err error) string {
+	_, why, ok := strings.Cut(err.Error(), "`: ")
+	if !ok || strings.Contains(why, "`") || strings.Contains(why, "parse as URL") {
+		return "write it as postgres://user@host/database?search_path=schema"
+	}
+	return why
 }
 
 // settings makes the settings of a connection. They are no part of its beginning, where a pooler refuses what it does not know.
