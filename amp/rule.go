@@ -57,6 +57,7 @@ var meanings = []struct{ rules, means string }{
 	{"AMP-022 AMP-083", "a time in it cannot be read, or has no zone"},
 	{"AMP-028 AMP-029 AMP-103 AMP-104 AMP-105 AMP-159", "it refers to messages that it does not name"},
 	{"AMP-047 AMP-048 AMP-049 A22", "it would work on a protected branch"},
+	{"AMP-088 AMP-089 AMP-168 AMP-172", "the turn that it comes from did what its agent may not do"},
 	{"AMP-045 AMP-046 A23", "it names no git repository on this machine"},
 	{"AMP-040 AMP-059 AMP-060", "it was not approved by an admin as it stands"},
 	{"AMP-050 AMP-051 AMP-052 AMP-053 AMP-054", "the subtasks are not said so that an agent could do them one by one"},
