@@ -68,7 +68,9 @@ func (b *Board) foldTurn(e *Entry, u *Turn) {
 		}
 	case TurnRedelivered:
 		if o := t.Obligation(u.For); o != nil {
-			o.Redelivered = true
+			if o.Redelivered = true; e.At.After(o.Deadline()) { // nobody was awake: who gets it now has as long as at half time
+				o.SentAt = e.At.Add(-o.timeout() / 2)
+			}
 		}
 	case TurnProgress:
 		if t.Turn != nil && t.Turn.TurnID == u.TurnID {

@@ -127,11 +127,11 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 		return nil
 	}
 	for _, o := range t.Open {
-		if !now.Before(o.Deadline()) {
-			return []amp.Record{c.ackAlarm(t, o, now)}
-		}
 		if !o.Redelivered && !now.Before(o.HalfTime()) {
 			return c.redeliver(t, o, now)
+		}
+		if !now.Before(o.Deadline()) {
+			return []amp.Record{c.ackAlarm(t, o, now)}
 		}
 	}
 	if role, since := t.Duty(); role != "" && !now.Before(since.Add(c.cfg.Heartbeat)) {

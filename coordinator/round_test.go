@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,6 +202,28 @@ func TestAck_requestRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// AMP-024: a machine that slept wakes behind the deadline. The one redelivery that was due meanwhile comes first, and has half of the time.
+func TestAck_afterSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		r := newRig(t, idleTurn, judges(amp.Approved), func(c *Config) {
+			c.Now = func() time.Time { return time.Now().Add(time.Duration(slept.Load())) }
+		})
+		id := r.task()
+		time.Sleep(time.Minute)
+		slept.Store(int64(10 * time.Hour))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if task := r.want(id, amp.Dispatched); len(r.exec.Turns()) != 2 || !task.Open[0].Redelivered {
+			t.Fatalf("%d turns, %+v", len(r.exec.Turns()), task.Open)
+		}
+		time.Sleep(150 * time.Second)
+		synctest.Wait()
+		r.want(id, amp.Suspended)
+	})
 }
 
 // AMP-137, A16: a verdict under 0.8 is held before it counts, a reject too; accepting lets it stand.
