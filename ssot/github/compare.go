@@ -69,6 +69,8 @@ type comparison struct {
 	head   Head
 	page   []amp.Entry
 	board  *amp.Board
+	// late is the fold up to the end, while the files of tasks are on their way there in several commits.
+	late *amp.Board
 	// files are those that the mirror may have besides entries.
 	files expected
 }
@@ -85,6 +87,9 @@ func (x *comparison) run(ctx context.Context) (err error) {
 		return &Difference{What: err.Error(), Where: headFile}
 	}
 	x.head, x.report.Mirror = head, head.Journal()
+	if head.Tasks < head.Seq {
+		x.late = amp.NewBoard()
+	}
 	past, heads, err := x.history(ctx)
 	if err != nil {
 		return err
@@ -221,6 +226,11 @@ func (x *comparison) pair(e *amp.Entry, l *line, where string) error {
 		x.files.add(taskPath(e.TaskID))
 	}
 	x.report.Agree = l.Seq
+	if x.late != nil {
+		if err := x.late.Apply(*e); err != nil {
+			return err
+		}
+	}
 	if e.Seq <= x.head.Tasks {
 		return x.board.Apply(*e)
 	}
@@ -240,11 +250,14 @@ func (x *comparison) tasks(ctx context.Context) error {
 		if got == nil {
 			return &Difference{What: fmt.Sprintf("the file of task %s is missing in the mirror", id), Where: file}
 		}
-		want, err := pretty(t)
+		is, err := isState(got, t)
+		if err == nil && !is && x.late != nil {
+			is, err = isState(got, x.late.Task(id))
+		}
 		if err != nil {
 			return err
 		}
-		if bytes.Equal(got, want) || withholds(got, t) {
+		if is {
 			x.report.Tasks++
 			continue
 		}
@@ -258,6 +271,12 @@ func (x *comparison) tasks(ctx context.Context) error {
 			stale, x.checks.Version, forge.Plain(errors.New(x.head.Version)))
 	}
 	return nil
+}
+
+// isState reports the file of a task that is its state, or says that this is withheld.
+func isState(data []byte, t *amp.Task) (bool, error) {
+	want, err := pretty(t)
+	return bytes.Equal(data, want) || withholds(data, t), err
 }
 
 // withholds reports the file of a task that says that the state is withheld, and nothing else.

@@ -402,3 +402,34 @@ func TestCompare_setBack(t *testing.T) {
 		t.Errorf("a mirror that was set back: %+v", r)
 	}
 }
+
+// While the files of many tasks are on their way in several commits, some are of a later entry than head.json says of all: that is no difference,
+// and what is of neither is one.
+func TestCompare_tasksUnderWay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.task(1)
+	m := w.mirror()
+	w.push(m)
+	w.append(ssottest.Note("n", ssottest.Task(1), "later"), ssottest.Propose("p", ssottest.Task(1), "another plan"))
+	w.push(m)
+	dir := w.unpack()
+	head := filepath.Join(dir, "head.json")
+	data, err := os.ReadFile(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.Replace(data, []byte(`"tasks_seq": 4`), []byte(`"tasks_seq": 2`), 1)
+	if err := os.WriteFile(head, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.report(dir, github.Checks{}); r.Difference != nil || r.Tasks != 1 {
+		t.Errorf("a file of a later entry: %+v", r)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tasks/2026/000/T-2026-001.json"), []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.report(dir, github.Checks{}); r.Difference == nil {
+		t.Error("a file of neither is taken")
+	}
+}
