@@ -429,7 +429,7 @@ func TestNotCarriedOut_putAway(t *testing.T) {
 func TestInbox_empty(t *testing.T) {
 	t.Parallel()
 	s := start(t, tuitest.NewScript(begin), 80, 24)
-	s.Press("3").Shows("Nothing needs you")
+	s.Press("3").Shows("Nothing here needs you")
 	s.Press("4").Shows("No plan needs you")
 }
 

@@ -401,7 +401,7 @@ func (p *inboxPage) nothing(b *ui.Block) {
 	case p.search.query != "" || p.kind != "":
 		b.Say(theme.Muted, "  Nothing matches. esc shows all.")
 	default:
-		b.Say(theme.Muted, "  Nothing needs you. What is stuck comes here by itself.")
+		b.Say(theme.Muted, "  Nothing here needs you. What is stuck comes here by itself.")
 		if n := p.e.Index.Plans; n > 0 {
 			b.Say(theme.Muted, "  "+plural(n, "plan")+" to decide: 4 opens them.")
 		}
