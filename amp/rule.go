@@ -76,7 +76,6 @@ var meanings = []struct{ rules, means string }{
 	{"AMP-131 AMP-132 AMP-133 AMP-134 A14 A15", "the reviewer changed more by itself than a reviewer may"},
 	{"AMP-136", "the reviewer does not say how sure it is, from 0.0 to 1.0"},
 	{"AMP-153 AMP-154 AMP-155 AMP-157 AMP-158 AMP-160 AMP-161 AMP-163 AMP-164 AMP-165 AMP-166 A17", "an agent raised an alarm that is not complete"},
-	{"AMP-168 AMP-172", "the turn that it comes from did to the repository what no turn may"},
 	{"A07", "the acknowledgement does not fit what it acknowledges"},
 }
 

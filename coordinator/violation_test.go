@@ -75,10 +75,9 @@ func TestViolation_ofAnyTurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				exec, rev := play(works), judges(amp.Approved)
-				switch tc.role {
-				case amp.Executor:
+				if tc.role == amp.Executor {
 					exec = tc.play
-				case amp.Reviewer:
+				} else if tc.role == amp.Reviewer {
 					rev = tc.play
 				}
 				if tc.again {
@@ -159,10 +158,9 @@ func TestViolation_ofLostTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := &dyingLog{}
 				exec, rev := play(works), judges(amp.Approved)
-				switch role {
-				case amp.Executor:
+				if role == amp.Executor {
 					exec = idleTurn
-				case amp.Reviewer:
+				} else if role == amp.Reviewer {
 					rev = idleTurn
 				}
 				r := newRig(t, exec, rev, func(c *Config) { log.Log, c.Log = c.Log, log })

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -173,8 +174,7 @@ func screenPlaces(s *tuitest.Script) []Place {
 		if t.Turn != nil {
 			add("turn", turnPlace(id, t.Turn.TurnID))
 		}
-		switch t.Status {
-		case amp.Drafting, amp.Executing, amp.Reviewing, amp.Locked, amp.Delivered:
+		if slices.Contains([]amp.Status{amp.Drafting, amp.Executing, amp.Reviewing, amp.Locked, amp.Delivered}, t.Status) {
 			add("task "+string(t.Status), Place{Kind: KindTask, ID: string(id)})
 		}
 		if t.Plan != nil && t.Status == amp.Executing {
