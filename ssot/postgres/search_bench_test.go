@@ -66,7 +66,11 @@ func BenchmarkSearch(b *testing.B) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	report["indexed/s"] = float64(n) / time.Since(began).Seconds()
-	run(b, conn(b, s.URL("ours")), "ANALYZE search_sheet")
+	var size int64
+	if err := conn(b, s.URL("ours")).QueryRow(b.Context(), "SELECT pg_total_relation_size('search_chunk') + pg_total_relation_size('search_sheet')").Scan(&size); err != nil {
+		b.Fatal(err)
+	}
+	report["B/entry"] = float64(size) / float64(n)
 	for b.Loop() {
 		measure("index")
 	}
