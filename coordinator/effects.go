@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -332,8 +333,9 @@ func (c *Coordinator) closeLost(ctx context.Context, u amp.TurnState, ws amp.Wor
 	case amp.Reviewer:
 	case amp.Executor:
 		ck, err := c.cfg.Git.Verify(ctx, ws, u.TurnID, nil, u.For)
-		if err != nil {
-			return nil, nil //nolint:nilerr // the next turn begins from the recorded commit whatever this one left
+		moved := slices.ContainsFunc(ck.Claims, func(cl amp.Claim) bool { return cl.Name == "refs" && cl.Finding == amp.Refuted })
+		if err != nil || !moved { // the next turn begins from the recorded commit, in a worktree made anew, whatever this one left or lost
+			return nil, nil //nolint:nilerr // as said
 		}
 		return broken(&ck), nil
 	case amp.Coordinator:

@@ -195,6 +195,38 @@ func TestViolation_ofLostTurn(t *testing.T) {
 	}
 }
 
+// A lost turn whose worktree is gone went for nothing: another coordinator, or a restart, took the worktree away. The task goes on.
+func TestViolation_lostWorktree(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := &dyingLog{}
+		runs := 0
+		exec := play(func(ctx context.Context, turn providers.Turn, n int, emit func(providers.Event)) (providers.Outcome, error) {
+			if runs++; runs == 1 {
+				return idleTurn(ctx, turn, n, emit)
+			}
+			return works(ctx, turn, n, emit)
+		})
+		r := newRig(t, exec, judges(amp.Approved), func(c *Config) { log.Log, c.Log = c.Log, log })
+		id := r.task()
+		log.dead.Store(true)
+		if _, err := r.try(amp.Command{Command: amp.NoteCommand, TaskID: id, Note: "the last straw"}); err == nil {
+			t.Fatal("the store is not dead")
+		}
+		<-r.done
+		r.git.broke = func() amp.Check {
+			r.git.broke = nil
+			return amp.Check{Subject: amp.CheckResult, Escalate: amp.PermissionDenied, Claims: []amp.Claim{
+				{Name: "worktree", Finding: amp.Refuted, Blocking: true, Found: "the worktree is gone"},
+			}}
+		}
+		r.cfg.Log = log.Log
+		r.start()
+		synctest.Wait()
+		r.want(id, amp.StatusApproved)
+	})
+}
+
 // AMP-168: nor is it overlooked in the worktree of a reviewer that runs without our adapters.
 func TestViolation_fromOutside(t *testing.T) {
 	t.Parallel()

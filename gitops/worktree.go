@@ -113,7 +113,8 @@ const (
 // that is not there yet for a fault.
 func halfMade(err error) bool {
 	e, ok := errors.AsType[*exitError](err)
-	return ok && e.code == 128 && strings.Contains(e.stderr, "failed to read") && strings.Contains(e.stderr, "commondir")
+	return ok && e.code == 128 && (strings.Contains(e.stderr, "failed to read") && strings.Contains(e.stderr, "commondir") ||
+		strings.Contains(e.stderr, "Invalid path '") && strings.Contains(e.stderr, "/worktrees/"))
 }
 
 func (wt *worktree) make(ctx context.Context, branch, commit string) error {
