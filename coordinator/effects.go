@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -326,18 +325,12 @@ func (c *Coordinator) reap(ctx context.Context, t *amp.Task) {
 	})
 }
 
-// closeLost removes the disposable worktree of a lost reviewer or planner, and returns what a lost turn did to refs, where that is known here and
-// has to be raised.
+// closeLost removes the disposable worktree of a lost reviewer or planner, and returns what its turn did to refs where that has to be raised. The
+// branch of a lost executor is left as it is: where several coordinators share a repository, setting it back looks to the turns of the others as if
+// their agents had done it; the next turn begins from the recorded commit.
 func (c *Coordinator) closeLost(ctx context.Context, u amp.TurnState, ws amp.Workspace) (broke *amp.Check, err error) {
 	switch u.Role {
 	case amp.Reviewer:
-	case amp.Executor:
-		ck, err := c.cfg.Git.Verify(ctx, ws, u.TurnID, nil, u.For)
-		moved := slices.ContainsFunc(ck.Claims, func(cl amp.Claim) bool { return cl.Name == "refs" && cl.Finding == amp.Refuted })
-		if err != nil || !moved { // the next turn begins from the recorded commit, in a worktree made anew, whatever this one left or lost
-			return nil, nil //nolint:nilerr // as said
-		}
-		return broken(&ck), nil
 	case amp.Coordinator:
 		w, err := c.wishOf(ctx, u.TaskID)
 		if err != nil {

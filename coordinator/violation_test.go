@@ -152,18 +152,16 @@ func (l *dyingLog) Append(ctx context.Context, records []amp.Record) ([]ssot.App
 // As [TestViolation_ofAnyTurn], of a turn that died with its coordinator: the next one finds out.
 func TestViolation_ofLostTurn(t *testing.T) {
 	t.Parallel()
-	for _, role := range []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer} {
+	for _, role := range []amp.Role{amp.Coordinator, amp.Reviewer} {
 		t.Run(string(role), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				log := &dyingLog{}
-				exec, rev := play(works), judges(amp.Approved)
-				if role == amp.Executor {
-					exec = idleTurn
-				} else if role == amp.Reviewer {
+				rev := judges(amp.Approved)
+				if role == amp.Reviewer {
 					rev = idleTurn
 				}
-				r := newRig(t, exec, rev, func(c *Config) { log.Log, c.Log = c.Log, log })
+				r := newRig(t, works, rev, func(c *Config) { log.Log, c.Log = c.Log, log })
 				if role == amp.Coordinator {
 					r.planner.RunFunc = func(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {
 						return idleTurn(ctx, turn, 1, emit)
@@ -180,10 +178,7 @@ func TestViolation_ofLostTurn(t *testing.T) {
 					t.Fatal("the store is not dead")
 				}
 				<-r.done
-				r.git.broke = wentForMain
-				if role != amp.Executor {
-					r.git.review = func(amp.Workspace, *amp.Verdict) (amp.Check, error) { return wentForMain(), nil }
-				}
+				r.git.review = func(amp.Workspace, *amp.Verdict) (amp.Check, error) { return wentForMain(), nil }
 				r.cfg.Log = log.Log
 				r.start()
 				synctest.Wait()
