@@ -142,6 +142,9 @@ func (c *Coordinator) ended(l *liveTurn, e ending, now time.Time) []amp.Record {
 	}
 	u.Tokens, u.CostUSD, u.Model, u.Text = used.Tokens, c.cost(used), used.Model, l.held
 	u.Answer, u.WaitedMS = spoken(e.out.Answer), l.waits.total().Milliseconds()
+	if l.lost() && c.passer() == nil { // the next owner looked, and by now its own work on the task is among what this look found
+		e.broke = nil
+	}
 	end := func(o amp.TurnOutcome, text string, more ...amp.Record) []amp.Record {
 		u.Outcome = o
 		if text != "" {

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -233,5 +234,45 @@ func TestViolation_fromOutside(t *testing.T) {
 		if e := r.want(id, amp.Suspended).Escalations; len(e) != 1 || e[0].Type != amp.BranchViolation {
 			t.Errorf("escalations %+v", e)
 		}
+	})
+}
+
+// lateLook is a member's git that compares what a reviewer did only after a time, and then takes what was done elsewhere meanwhile for its doing.
+type lateLook struct {
+	*fakeGit
+	late *atomic.Bool
+}
+
+func (g lateLook) CloseReview(ctx context.Context, w amp.Workspace, turn string, v *amp.Verdict) (amp.Check, error) {
+	if g.late.Load() {
+		time.Sleep(2 * time.Minute)
+		return wentForMain(), nil
+	}
+	return g.fakeGit.CloseReview(ctx, w, turn, v)
+}
+
+// Where coordinators share a repository, whoever lost a task finds the next owner's work on it there, done in the name of the same task: what it
+// sees late is no violation. The next owner looked when it took over.
+func TestViolation_seenByWhoLostTheTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		late := []*atomic.Bool{{}, {}}
+		k := newCrew(t, 2, everybody(works), everybody(slowly(time.Minute, judges(amp.Approved))), func(i int, c *Config) {
+			c.Git = lateLook{c.Git.(*fakeGit), late[i]}
+		})
+		id := k.approved(0, 1)
+		lost := k.owner(id, amp.Reviewer)
+		i := slices.Index(k.members, lost)
+		late[i].Store(true)
+		lost.gate.cut(errCut)
+		time.Sleep(90 * time.Second)
+		lost.gate.cut(nil)
+		k.at(1 - i).until(id, amp.StatusApproved)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if got := k.get(id); got.Status != amp.StatusApproved || len(got.Escalations) > 0 {
+			t.Errorf("%s with escalations %+v, want approved and none\n%s", got.Status, got.Escalations, k.story(id))
+		}
+		k.check()
 	})
 }

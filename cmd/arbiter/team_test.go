@@ -441,7 +441,7 @@ func (r *teamRun) judge() {
 		task := board.Task(id)
 		late += task.Late
 		if task.Status != amp.Terminated || task.RejectTotal != scripted.Scenarios[0].Rejects || task.Round != scripted.Scenarios[0].Rounds || len(task.Escalations) > 0 {
-			r.t.Errorf("%s is %s after %d rounds and %d rejects, escalations %+v", id, task.Status, task.Round, task.RejectTotal, task.Escalations)
+			r.t.Errorf("%s is %s after %d rounds and %d rejects, escalations %+v\n%s", id, task.Status, task.Round, task.RejectTotal, task.Escalations, told(all, id))
 		}
 	}
 	outcomes, owners := map[amp.TurnOutcome]int{}, map[string]int{}
@@ -452,6 +452,17 @@ func (r *teamRun) judge() {
 		}
 	}
 	r.t.Logf("%d tasks, %d entries in %s; %v; turns %v by %v; late reports %d", len(board.Order), len(all), time.Since(r.began).Round(time.Second), r.acts, outcomes, owners, late)
+}
+
+// told is what the journal has of a task, an entry in a line.
+func told(all []amp.Entry, id amp.TaskID) string {
+	var b strings.Builder
+	for _, e := range all {
+		if e.TaskID == id {
+			fmt.Fprintf(&b, "%d %s %s %s %s %.1500s\n", e.Seq, e.At.Format("15:04:05.000"), e.Kind, e.Role, e.Actor, e.Body)
+		}
+	}
+	return b.String()
 }
 
 // cutter is the way of one coordinator to the database, which can be cut.
