@@ -267,7 +267,7 @@ func TestViolation_seenByWhoLostTheTask(t *testing.T) {
 		lost.gate.cut(errCut)
 		time.Sleep(90 * time.Second)
 		lost.gate.cut(nil)
-		k.at(1 - i).until(id, amp.StatusApproved)
+		k.at(1-i).until(id, amp.StatusApproved)
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		if got := k.get(id); got.Status != amp.StatusApproved || len(got.Escalations) > 0 {
