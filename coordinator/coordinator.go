@@ -199,6 +199,8 @@ type Coordinator struct {
 	queued    map[amp.TaskID]bool
 	reserved  map[amp.TaskID]bool
 	deadlines map[amp.TaskID]time.Time
+	// expected is when the loop looks at the clocks again at the latest, awake since when it does so without a gap, zero while it knows of none.
+	expected, awake time.Time
 	// soonest is not after any deadline: looking at all of them in each turn of the loop would cost more than the turn.
 	soonest time.Time
 	stalled time.Time

@@ -22,6 +22,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.life = ctx
+	c.expected = c.lastWrote()
 	stop := c.enlist(ctx)
 	defer stop()
 	c.markAll()
@@ -29,6 +30,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	defer timer.Stop()
 	var failed error
 	for failed == nil && ctx.Err() == nil {
+		c.looks(c.now())
 		if failed = c.settle(ctx); failed != nil {
 			break
 		}
@@ -36,7 +38,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 			failed = c.take(ctx, r)
 			continue
 		}
-		timer.Reset(c.nextDeadline(c.now()))
+		wait := c.nextDeadline(c.now())
+		c.expected = c.now().Add(wait)
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 		case <-timer.C:

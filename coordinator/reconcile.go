@@ -134,7 +134,7 @@ func (c *Coordinator) deriveDue(ctx context.Context, t *amp.Task, now time.Time)
 			return []amp.Record{c.ackAlarm(t, o, now)}
 		}
 	}
-	if role, since := t.Duty(); role != "" && !now.Before(since.Add(c.cfg.Heartbeat)) {
+	if role, at := c.silence(t); role != "" && !now.Before(at) {
 		return []amp.Record{c.escalate(t, now, alarm{typ: amp.HeartbeatTimeout, from: amp.System, text: fmt.Sprintf(
 			"The %s of %s wrote nothing to the journal for %s. Suspended until you decide.", role, t.ID, c.cfg.Heartbeat)})}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,53 @@ func TestHeartbeat(t *testing.T) {
 			t.Errorf("escalations %+v", e)
 		}
 	})
+}
+
+// AMP-170: what a role could not write since the machine slept, or since no coordinator ran, is no silence of its own. From then on its 30 minutes
+// count.
+func TestHeartbeat_nobodyAwake(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		// away lets ten hours go by.
+		away func(r *rig, ahead *atomic.Int64)
+		// turns is how many the executor has had then.
+		turns int
+	}{
+		"the machine slept": {func(_ *rig, ahead *atomic.Int64) { ahead.Store(int64(10 * time.Hour)) }, 1},
+		"no coordinator ran": {func(r *rig, _ *atomic.Int64) {
+			r.stop()
+			time.Sleep(10 * time.Hour)
+			r.start()
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var ahead atomic.Int64
+				r := newRig(t, func(ctx context.Context, turn providers.Turn, _ int, emit func(providers.Event)) (providers.Outcome, error) {
+					emit(agenttest.Accept(turn))
+					return idleTurn(ctx, turn, 1, emit)
+				}, judges(amp.Approved), func(c *Config) {
+					c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+				})
+				id := r.task()
+				time.Sleep(10 * time.Minute)
+				tc.away(r, &ahead)
+				time.Sleep(29 * time.Minute)
+				synctest.Wait()
+				r.want(id, amp.Executing)
+				if n := len(r.exec.Turns()); n != tc.turns {
+					t.Errorf("%d turns of the executor, want %d", n, tc.turns)
+				}
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				r.want(id, amp.Suspended)
+				if e := r.get(id).Escalations; len(e) != 1 || e[0].Type != amp.HeartbeatTimeout {
+					t.Errorf("escalations %+v", e)
+				}
+			})
+		})
+	}
 }
 
 // AMP-172, AMP-150, AMP-152: an agent's own escalation suspends its task; an invalid one is refused and shown all the same

@@ -70,10 +70,41 @@ func (c *Coordinator) due(t *amp.Task, now time.Time) time.Time {
 	if at := t.MissingUntil(); !at.IsZero() {
 		earliest(at)
 	}
-	if role, since := t.Duty(); role != "" {
-		earliest(since.Add(c.cfg.Heartbeat))
+	if role, at := c.silence(t); role != "" {
+		earliest(at)
 	}
 	return due
+}
+
+// standstill is how late the loop may look at the clocks before that counts as having been away.
+const standstill = time.Minute
+
+// looks notes that the loop looks at the clocks. When that is late, the machine slept, no coordinator ran, or the store did not answer.
+func (c *Coordinator) looks(now time.Time) {
+	if now.Sub(c.expected) > standstill {
+		c.awake = now
+	}
+	c.expected = now
+}
+
+// lastWrote is when anything was written about a task: somebody was awake then.
+func (c *Coordinator) lastWrote() (at time.Time) {
+	for _, t := range c.board.Tasks {
+		if t.LastAt.After(at) {
+			at = t.LastAt
+		}
+	}
+	return at
+}
+
+// silence is the role that owes work, and when it has written nothing for too long (AMP-170). What it could not write since nobody was awake here
+// is no silence.
+func (c *Coordinator) silence(t *amp.Task) (amp.Role, time.Time) {
+	role, since := t.Duty()
+	if since.Before(c.awake) {
+		since = c.awake
+	}
+	return role, since.Add(c.cfg.Heartbeat)
 }
 
 // nextDeadline is how long the loop may sleep.
