@@ -101,6 +101,9 @@ type CoordinatorState struct {
 	UndoMS       int64               `json:"undo_ms,omitzero"`
 	AckSec       map[MessageType]int `json:"ack_sec,omitzero"`
 	HeartbeatSec int                 `json:"heartbeat_sec,omitzero"`
+	// AwakeSince is since when this coordinator is awake after it was not for a minute or more: no silence of a role counts from before. Zero when
+	// it knows of no such gap.
+	AwakeSince time.Time `json:"awake_since,omitzero"`
 	// Crew are the configured agents by name. Budget bounds a task whose plan sets no bound of its own.
 	Crew   []AgentFacts `json:"crew,omitzero"`
 	Budget Budget       `json:"budget,omitzero"`

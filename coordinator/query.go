@@ -212,7 +212,7 @@ func (c *Coordinator) queryStatus(ctx context.Context) (amp.Page, error) {
 	var head amp.Head
 	err := c.view(ctx, func(b *amp.Board) {
 		head, s.Started, s.Turns, s.Stopped = b.Head, c.started, len(c.live), b.Stopped != nil
-		s.Queued = len(c.queued)
+		s.Queued, s.AwakeSince = len(c.queued), c.awake
 	})
 	if c.cfg.Mirror != nil {
 		m := c.cfg.Mirror()

@@ -103,6 +103,13 @@ func TestHeartbeat_nobodyAwake(t *testing.T) {
 				time.Sleep(29 * time.Minute)
 				synctest.Wait()
 				r.want(id, amp.Executing)
+				page, err := r.c.Query(t.Context(), amp.Query{Kind: amp.QueryStatus})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at := page.Status.AwakeSince; r.c.now().Sub(at).Round(time.Minute) != 29*time.Minute {
+					t.Errorf("awake since %s, want 29 minutes ago", at)
+				}
 				if n := len(r.exec.Turns()); n != tc.turns {
 					t.Errorf("%d turns of the executor, want %d", n, tc.turns)
 				}

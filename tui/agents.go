@@ -317,7 +317,7 @@ func (e *env) beat(t *amp.Task, cells int) string {
 	if o := t.Obligation(u.For); o != nil {
 		return "ACK " + ui.Countdown{Start: o.SentAt, Deadline: o.Deadline(), Redone: o.Redelivered, BarCells: cells - 2}.Text(e.Theme, e.Now)
 	}
-	silent := max(e.Now.Sub(u.LastAt), 0)
+	silent := max(e.Now.Sub(e.counted(u.LastAt)), 0)
 	share := min(float64(silent)/float64(e.heartbeat()), 1)
 	gauge := ui.Gauge(e.Theme, cells, share)
 	if silent >= watchAfter {

@@ -37,6 +37,14 @@ func (e *env) heartbeat() time.Duration {
 	return heartbeatLimit
 }
 
+// counted is from when a silence since at counts: not while nobody was awake to hear anything.
+func (e *env) counted(at time.Time) time.Time {
+	if e.State != nil && at.Before(e.State.AwakeSince) {
+		return e.State.AwakeSince
+	}
+	return at
+}
+
 // seconds is a short time in words: "10 s", "1m 30s", "500 ms".
 func seconds(d time.Duration) string {
 	if d < time.Second {
@@ -112,7 +120,7 @@ func (e *env) itself(t *amp.Task) string {
 			earliest(o.Deadline(), "ack_timeout suspends the task")
 		}
 		if role, since := t.Duty(); role != "" {
-			earliest(since.Add(e.heartbeat()), "heartbeat_timeout suspends the task")
+			earliest(e.counted(since).Add(e.heartbeat()), "heartbeat_timeout suspends the task")
 		}
 	}
 	if what == "" {

@@ -32,6 +32,19 @@ func TestIdle(t *testing.T) {
 			},
 			"ack_timeout suspends the task at 14:05:00",
 		},
+		"one that works": {
+			func(s *tuitest.Script) *tuitest.Story {
+				return s.NewTask("x").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
+			},
+			"heartbeat_timeout suspends the task at 14:20:00",
+		},
+		"one that works, after the machine slept": {
+			func(s *tuitest.Script) *tuitest.Story {
+				s.SetState(func(c *amp.CoordinatorState) { c.HeartbeatSec, c.AwakeSince = 20*60, begin.Add(10*time.Hour) })
+				return s.NewTask("x").Propose().Approve().Dispatch().Ack(amp.TaskDispatch)
+			},
+			"heartbeat_timeout suspends the task at Feb 27 00:20",
+		},
 		"a decision that waits": {
 			func(s *tuitest.Script) *tuitest.Story {
 				at := begin.Add(12 * time.Second)

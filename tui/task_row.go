@@ -111,6 +111,7 @@ const watchAfter = 10 * time.Minute
 
 // silence is how long nothing was written since at, "4/30 min"; from 10 minutes on it says watch. Short leaves the words out.
 func (e *env) silence(at time.Time, short bool) string {
+	at = e.counted(at)
 	d := max(e.Now.Sub(at), 0)
 	e.WakeAt(at.Add(d.Truncate(time.Minute) + time.Minute))
 	text := fmt.Sprintf("%d/%d", int(d.Minutes()), int(e.heartbeat().Minutes()))
