@@ -18,7 +18,7 @@ var allowed = map[string][]string{
 	// The mirror goes the same way to GitHub as pull requests do.
 	"ssot/github": {"amp", "ssot", "forge"},
 	// The durable stores share the queue of their writer, the form of their projections and their index of searches.
-	"ssot/sqlite":   {"amp", "ssot", "ssot/group", "ssot/projection", "ssot/search"},
+	"ssot/sqlite":   {"amp", "scratch", "ssot", "ssot/group", "ssot/projection", "ssot/search"},
 	"ssot/postgres": {"amp", "ssot", "ssot/group", "ssot/projection", "ssot/search"},
 	"providers":     {"amp"},
 	"providers/...": {"amp", "providers", "providers/sandbox", "providers/sacp", "providers/program", "providers/brief"},

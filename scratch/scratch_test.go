@@ -1,11 +1,14 @@
 package scratch
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -120,5 +123,57 @@ func TestMake_besideSweeps(t *testing.T) {
 	wg.Wait()
 	if left, err := os.ReadDir(in); err != nil || len(left) > 0 {
 		t.Errorf("left: %v %v", left, err)
+	}
+}
+
+// A draft is removed by the next one of its name once its process is dead, and not before; what somebody else has there stays.
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	in := filepath.Join(t.TempDir(), "a [b] *") // a name that is no pattern
+	for _, name := range []string{".export-other", ".export-killed", ".exporter-1"} {
+		if err := os.MkdirAll(filepath.Join(in, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".export-other/notes.txt", ".export-killed/" + draftLock, ".export-killed/half", ".exporter-1/" + draftLock} {
+		if err := os.WriteFile(filepath.Join(in, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func() (names []string) {
+		t.Helper()
+		all, err := os.ReadDir(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range all {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	first, removeFirst, err := Draft(in, ".export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, removeSecond, err := Draft(in, ".export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".export-other", ".exporter-1", filepath.Base(first), filepath.Base(second)}
+	slices.Sort(want)
+	if got := there(); !slices.Equal(got, want) {
+		t.Errorf("there are %q, want %q", got, want)
+	}
+	if err := removeFirst(); err != nil {
+		t.Error(err)
+	}
+	if err := removeSecond(); err != nil {
+		t.Error(err)
+	}
+	if got := there(); !slices.Equal(got, []string{".export-other", ".exporter-1"}) {
+		t.Errorf("in the end there are %q", got)
+	}
+	if _, _, err := Draft(filepath.Join(in, "nowhere"), ".export"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in no folder: %v", err)
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/renameio/v2"
-
+	"arbiter/scratch"
 	"arbiter/ssot"
 )
 
@@ -31,34 +30,61 @@ func (a *app) toFile(file string, force bool, f func(io.Writer) error) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return &outputError{file, err}
 	}
-	t, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o600))
+	dir, remove, err := scratch.Draft(filepath.Dir(file), exportName)
 	if err != nil {
-		if x, ok := errors.AsType[*fs.PathError](err); ok {
-			err = x.Err // the name is that of a file that nobody asked for
-		}
-		return &outputError{file, err}
+		return &outputError{file, bare(err)}
+	}
+	err = draft(filepath.Join(dir, "whole"), file, f)
+	if err == nil {
+		err = place(filepath.Join(dir, "whole"), file, force)
+	}
+	return errors.Join(err, remove())
+}
+
+// exportName begins the names of the folders in which files for a person are written. What one that was killed left goes with the next one beside it.
+const exportName = ".export"
+
+// draft lets f write a file under another name, and has it on the disk. What goes wrong is said of the name that it will have.
+func draft(made, file string, f func(io.Writer) error) error {
+	t, err := os.OpenFile(made, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return &outputError{file, bare(err)}
 	}
 	if err := f(&output{w: t, name: file}); err != nil {
-		return errors.Join(err, t.Cleanup())
+		return errors.Join(err, t.Close())
 	}
-	if force {
-		err = t.CloseAtomicallyReplace()
-	} else if err = t.Sync(); err == nil {
-		err = os.Link(t.Name(), file) // unlike a rename it replaces nothing that came meanwhile
-		if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
-			err = t.CloseAtomicallyReplace() // a file system without links
-		}
+	if err := errors.Join(t.Sync(), t.Close()); err != nil {
+		return &outputError{file, bare(err)}
 	}
-	if clean := t.Cleanup(); err == nil {
-		err = clean
+	return nil
+}
+
+// place gives a file that is whole its name.
+func place(made, file string, force bool) (err error) {
+	if !force {
+		err = os.Link(made, file) // unlike a rename it replaces nothing that came meanwhile
+	}
+	if force || errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+		err = os.Rename(made, file) // by force, or on a file system without links
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return &keptError{path: file}
 	}
 	if err != nil {
-		return &outputError{file, err}
+		return &outputError{file, bare(err)}
 	}
 	return nil
+}
+
+// bare is an error without the name of a file that nobody asked for.
+func bare(err error) error {
+	if x, ok := errors.AsType[*fs.PathError](err); ok {
+		return x.Err
+	}
+	if x, ok := errors.AsType[*os.LinkError](err); ok {
+		return x.Err
+	}
+	return err
 }
 
 // isJournal reports a file that is a journal, or that one is lost without: nobody means to replace it.

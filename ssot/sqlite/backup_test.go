@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"arbiter/amp"
+	"arbiter/scratch"
 	"arbiter/ssot/ssottest"
 )
 
@@ -114,14 +115,14 @@ func TestBackup_left(t *testing.T) {
 	}
 	killed := filepath.Join(dir, ".backup-1")
 	for name, text := range map[string]string{
-		".backup-1/" + draftLock: "", ".backup-1/journal.db": "half of it", ".backup-other/notes.txt": "of somebody else",
+		".backup-1/arbiter-draft.lock": "", ".backup-1/journal.db": "half of it", ".backup-other/notes.txt": "of somebody else",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	running, done, err := draftFolder(dir)
+	running, done, err := scratch.Draft(dir, draftName)
 	if err != nil {
 		t.Fatal(err)
 	}

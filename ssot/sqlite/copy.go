@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
-	"github.com/gofrs/flock"
-
 	"arbiter/amp"
+	"arbiter/scratch"
 	"arbiter/ssot"
 )
 
@@ -47,6 +45,9 @@ func target(path string, err error) error {
 	return &TargetError{path, err}
 }
 
+// draftName is how the folders begin in which backups are written.
+const draftName = ".backup"
+
 // Backup writes a whole copy of the journal as of one moment to a new file, readable by its owner only, verifies it as [Log.Verify]
 // does, and returns its head. The file has its name only when it was found whole; one that is there is never replaced, and what a backup that was
 // killed left in the same folder is removed. To restore it, put it as journal.db into an empty data directory. It reads in short statements, and
@@ -64,7 +65,7 @@ func (l *Log) Backup(ctx context.Context, path string, progress func(done, total
 	if _, err := os.Lstat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return h, target(name, cmp.Or(err, fs.ErrExist))
 	}
-	dir, done, err := draftFolder(filepath.Dir(path))
+	dir, done, err := scratch.Draft(filepath.Dir(path), draftName)
 	if err != nil {
 		return h, target(name, err)
 	}
@@ -88,49 +89,6 @@ func (l *Log) Backup(ctx context.Context, path string, progress func(done, total
 		return h, target(name, err)
 	}
 	return h, syncPath(filepath.Dir(path))
-}
-
-const (
-	draftForm = ".backup-*"
-	// draftLock is held for as long as a backup is written.
-	draftLock = "arbiter-backup.lock"
-)
-
-// draftFolder makes the folder in which a backup is written, and removes those that were left by backups that were killed. done removes it.
-func draftFolder(parent string) (dir string, done func() error, err error) {
-	left, err := filepath.Glob(filepath.Join(strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(parent), draftForm))
-	if err != nil {
-		return "", nil, err
-	}
-	for _, old := range left {
-		if err := removeLeft(old); err != nil {
-			return "", nil, err
-		}
-	}
-	if dir, err = os.MkdirTemp(parent, draftForm); err != nil {
-		return "", nil, err
-	}
-	lock := flock.New(filepath.Join(dir, draftLock), flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil { // a file system without locks: what is left there, a person removes
-		if err := errors.Join(lock.Close(), os.RemoveAll(lock.Path())); err != nil {
-			return "", nil, errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-	return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
-}
-
-// removeLeft removes a folder of a backup, unless that goes on or it is none.
-func removeLeft(dir string) error {
-	file := filepath.Join(dir, draftLock)
-	if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() {
-		return nil //nolint:nilerr // it is somebody else's
-	}
-	lock := flock.New(file)
-	free, err := lock.TryLock()
-	if err != nil || !free {
-		return nil //nolint:nilerr // it goes on, or is another user's
-	}
-	return errors.Join(os.RemoveAll(dir), lock.Close())
 }
 
 // verifyCopy verifies the journal in a folder, and returns its head.

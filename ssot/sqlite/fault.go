@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -94,14 +95,36 @@ func (f *file) fault(err error) error {
 // crowded reports whether nothing can be written beside the file for want of room. A quota that is used up is to SQLite a write that
 // failed, like any other: it tells nothing else from a full disk.
 func (f *file) crowded() bool {
-	probe, err := os.CreateTemp(filepath.Dir(f.path), ".room-*")
+	probe, err := os.CreateTemp(filepath.Dir(f.path), roomForm)
 	if err != nil {
 		return noRoom(err)
 	}
+	_ = os.Remove(probe.Name()) // at once, so that no process that is killed meanwhile leaves it
 	data := make([]byte, 8*pageSize)
 	_, _ = rand.Read(data) // it never fails; a file system may store zeros without room
 	_, err = probe.WriteAt(data, 0)
-	return noRoom(errors.Join(err, probe.Close(), os.Remove(probe.Name())))
+	return noRoom(errors.Join(err, probe.Close()))
+}
+
+// roomForm is how the files are called with which room is sought.
+const roomForm = ".room-*"
+
+// sweepRoom removes what processes that were killed while they sought room left in a data directory.
+func sweepRoom(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		ours, _ := filepath.Match(roomForm, e.Name()) // the pattern is good
+		if !ours || !e.Type().IsRegular() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func noRoom(err error) bool { return errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.ENOSPC) }

@@ -76,6 +76,9 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Log, err error) {
 			err = errors.Join(err, l.release())
 		}
 	}()
+	if err := sweepRoom(dir); err != nil {
+		return nil, fmt.Errorf("remove what a killed process left: %w", err)
+	}
 	there, err := l.exists()
 	if err != nil {
 		return nil, err
