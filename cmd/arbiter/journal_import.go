@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"arbiter/scratch"
 	"arbiter/ssot"
 	"arbiter/ssot/sqlite"
 )
@@ -46,7 +48,7 @@ func (a *app) importFile(ctx context.Context, file string) (err error) {
 		return err
 	}
 	defer in.Close()
-	log, err := a.ownJournal(ctx)
+	log, err := a.importLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,6 +78,9 @@ func (a *app) importFile(ctx context.Context, file string) (err error) {
 		return &usageError{what: file + ": " + err.Error(), means: stored, next: "Give it again when nobody writes to it; the import goes on where it ended."}
 	case err != nil:
 		return takeover(err, n, "Import into an empty data directory: --home DIR")
+	}
+	if _, err := log.made(ctx); err != nil { // of nothing
+		return err
 	}
 	return a.reportHead(ctx, log, "imported", n)
 }
@@ -126,25 +131,34 @@ func explainPartly(err error, e *explanation) bool {
 	return true
 }
 
+// importName begins the names of the folders in which an import of standard input is kept.
+const importName = ".import"
+
 // spool keeps standard input in a file of its own, since it is read twice. The file has no name and goes when it is closed.
-func (a *app) spool(in io.Reader) (*os.File, error) {
+func (a *app) spool(in io.Reader) (_ *os.File, err error) {
 	home, err := a.home()
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(home, ".import-*")
+	if err := scratch.Sweep(home, importName); err != nil {
+		return nil, fmt.Errorf("keep the import: %w", err)
+	}
+	dir, remove, err := scratch.Make(home, importName)
 	if err != nil {
 		return nil, fmt.Errorf("keep the import: %w", err)
 	}
-	err = os.Remove(f.Name())
-	if err == nil {
+	f, err := os.OpenFile(filepath.Join(dir, "input"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err = errors.Join(err, remove()); err == nil {
 		_, err = io.Copy(f, in)
 	}
 	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("keep the import: %w", err), f.Close())
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+		return nil, fmt.Errorf("keep the import: %w", err)
 	}
 	return f, nil
 }

@@ -67,7 +67,7 @@ func (a *app) serve(ctx context.Context, verbose bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	if err := errors.Join(scratch.Sweep(home, tryName), sandbox.Sweep()); err != nil {
+	if err := errors.Join(scratch.Sweep(home, tryName, importName), sandbox.Sweep()); err != nil {
 		logger.Warn("what a killed process left is not removed", "err", err)
 	}
 	file, _ := a.configPath()
