@@ -135,6 +135,9 @@ func (a *app) printWaiting(all []bus.Shown, none string) error {
 
 // deadLetters are those that are named, or all, of the coordinator that is asked.
 func (a *app) deadLetters(ctx context.Context, named []string, all bool) (*server.Client, []bus.Key, error) {
+	if all == (len(named) > 0) {
+		return nil, nil, usage("name dead letters, or give --all").then("List them: arbiter bus dead")
+	}
 	client, err := a.attach(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -179,6 +182,9 @@ func newBusDrop(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "drop [ID...]", Short: "Give dead letters up, each by the beginning of its id, or --all; the journal keeps them",
 		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if err := a.answerable(c, d); err != nil {
+				return err
+			}
 			client, keys, err := a.deadLetters(c.Context(), args, all)
 			if err != nil {
 				return err
@@ -247,9 +253,6 @@ func letterKeys(names []string, do func([]bus.Key) error) error {
 
 // chooseLetters finds the dead letters that a person named.
 func chooseLetters(dead []bus.Shown, args []string, all bool) (keys []bus.Key, err error) {
-	if all == (len(args) > 0) {
-		return nil, usage("name dead letters, or give --all").then("List them: arbiter bus dead")
-	}
 	if all {
 		for i := range dead {
 			keys = append(keys, dead[i].Key)

@@ -226,20 +226,25 @@ func (a *app) terminal() bool {
 	return ok && term.IsTerminal(f.Fd())
 }
 
-// confirm asks before something that cannot be taken back. Without a terminal the person has to have said so: --yes, or --hash,
-// which names exactly what is meant.
-func (a *app) confirm(c *cobra.Command, d *decision, question string) error {
-	if d.yes {
+// answerable refuses what would have to be confirmed where nobody can be asked, before anything is begun for it: without a terminal the
+// person has to have said so, with --yes, or with --hash, which names exactly what is meant.
+func (a *app) answerable(c *cobra.Command, d *decision) error {
+	if d.yes || d.hash != "" || a.terminal() {
 		return nil
 	}
-	if !a.terminal() {
-		if d.hash != "" {
-			return nil
-		}
-		return &usageError{
-			what: c.CommandPath() + " needs --yes or --hash, since standard input is no terminal", means: "Nothing was done: nobody could be asked.",
-			next: "Repeat it with --yes, or with --hash and the content that you mean.",
-		}
+	return &usageError{
+		what: c.CommandPath() + " needs --yes or --hash, since standard input is no terminal", means: "Nothing was done: nobody could be asked.",
+		next: "Repeat it with --yes, or with --hash and the content that you mean.",
+	}
+}
+
+// confirm asks before something that cannot be taken back.
+func (a *app) confirm(c *cobra.Command, d *decision, question string) error {
+	if d.yes || d.hash != "" && !a.terminal() {
+		return nil
+	}
+	if err := a.answerable(c, d); err != nil {
+		return err
 	}
 	got, err := a.ask(question + " Type yes: ")
 	if err != nil {

@@ -16,6 +16,9 @@ func newDeliver(a *app) *cobra.Command {
 		Use: "deliver TASK [--merge|--pr]", Short: "Deliver the reviewed commit of an approved task: ready to be pushed, merged into its base branch, or as a pull request",
 		Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if err := a.answerable(c, d); err != nil {
+				return err
+			}
 			k, t, err := a.open(c.Context(), args[0], amp.Deliver)
 			if err != nil {
 				return err

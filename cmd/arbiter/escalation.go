@@ -161,8 +161,20 @@ func newEscalationResolve(a *app) *cobra.Command {
 			}
 			var t *amp.Task
 			var e *amp.EscalationState
+			var step amp.Suggestion
 			k, err := a.deskFor(c.Context(), func(b *amp.Board) (err error) {
-				t, e, err = findEscalation(b, args[0])
+				if t, e, err = findEscalation(b, args[0]); err != nil || !e.Open() {
+					return err
+				}
+				step = amp.Suggestion{Command: amp.CommandName(with), Next: follow}
+				if suggestion != 0 {
+					if step, err = suggested(e, suggestion); err != nil {
+						return err
+					}
+				}
+				if cannotBeTakenBack(step) {
+					err = a.answerable(c, d)
+				}
 				return err
 			})
 			if err != nil {
@@ -172,12 +184,6 @@ func newEscalationResolve(a *app) *cobra.Command {
 				return &amp.TransitionError{
 					TaskID: t.ID, From: t.Status, Step: "resolving " + e.MsgID,
 					Why: fmt.Sprintf("%s resolved it with %s, entry %d", e.ResolvedBy, e.Resolution, e.ResolvedSeq),
-				}
-			}
-			step := amp.Suggestion{Command: amp.CommandName(with), Next: follow}
-			if suggestion != 0 {
-				if step, err = suggested(e, suggestion); err != nil {
-					return err
 				}
 			}
 			return k.resolve(c, t, e, d, step, amp.Args{Executor: executor, Reviewer: reviewer, Checkpoint: checkpoint})
@@ -208,6 +214,11 @@ func suggested(e *amp.EscalationState, n int) (amp.Suggestion, error) {
 	return s, nil
 }
 
+// cannotBeTakenBack reports a step that is confirmed first.
+func cannotBeTakenBack(s amp.Suggestion) bool {
+	return s.Command == amp.Rollback || s.Command == amp.Terminate || s.Next == amp.Terminate
+}
+
 // resolve submits the command that resolves an escalation.
 func (k *desk) resolve(c *cobra.Command, t *amp.Task, e *amp.EscalationState, d *decision, step amp.Suggestion, args amp.Args) error {
 	if err := t.Allows(step.Command); err != nil {
@@ -223,7 +234,7 @@ func (k *desk) resolve(c *cobra.Command, t *amp.Task, e *amp.EscalationState, d 
 	case step.Command == amp.Rollback && args.Checkpoint == 0:
 		args.Checkpoint = t.Checkpoint
 	}
-	if step.Command == amp.Rollback || step.Command == amp.Terminate || step.Next == amp.Terminate {
+	if cannotBeTakenBack(step) {
 		question := fmt.Sprintf("%s %s (%s)?", stepWords(step.Command, step.Next), t.ID, t.Title)
 		if err := k.a.confirm(c, d, question); err != nil {
 			return err

@@ -187,6 +187,13 @@ func newPlanApprove(a *app) *cobra.Command {
 			"On a terminal without --hash the plan is shown and you are asked.",
 		Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
+			asked := d.hash == "" && !d.yes
+			if asked && !a.terminal() {
+				return &usageError{
+					what:  "plan approve needs --hash or --yes, since standard input is no terminal",
+					means: "Nothing was done: nobody could be asked.", next: "Read it with arbiter plan show " + args[0] + ", then repeat with the hash that it shows.",
+				}
+			}
 			k, t, err := a.open(c.Context(), args[0], amp.Approve)
 			if err != nil {
 				return err
@@ -195,14 +202,7 @@ func newPlanApprove(a *app) *cobra.Command {
 			if read {
 				x.Read = "read, says --read"
 			}
-			switch {
-			case d.hash != "" || d.yes:
-			case !a.terminal():
-				return &usageError{
-					what:  "plan approve needs --hash or --yes, since standard input is no terminal",
-					means: "Nothing was done: nobody could be asked.", next: "Read it with arbiter plan show " + string(t.ID) + ", then repeat with the hash that it shows.",
-				}
-			default:
+			if asked {
 				if err := a.askApproval(t, &x); err != nil {
 					return err
 				}

@@ -18,6 +18,9 @@ func newRollback(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := a.answerable(c, d); err != nil {
+				return err
+			}
 			k, t, err := a.open(c.Context(), args[0], amp.Rollback)
 			if err != nil {
 				return err

@@ -13,6 +13,9 @@ func newTerminate(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "terminate TASK", Short: "End a task for good; its work stays in its branch", Args: takes("a TASK"),
 		RunE: a.do(func(c *cobra.Command, args []string) error {
+			if err := a.answerable(c, d); err != nil {
+				return err
+			}
 			k, t, err := a.open(c.Context(), args[0], amp.Terminate)
 			if err != nil {
 				return err
