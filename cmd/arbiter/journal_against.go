@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"arbiter/amp"
@@ -92,83 +88,6 @@ type differError struct {
 
 func (e *differError) Error() string {
 	return "journal and mirror differ at " + e.report.Difference.Error()
-}
-
-// withClone opens a clone for f. Of owner/name one is made first, which is removed then.
-func (a *app) withClone(ctx context.Context, where string, f func(*github.Clone) error) (err error) {
-	dir, branch, done, err := a.cloneOf(ctx, where)
-	if err != nil {
-		return err
-	}
-	defer done()
-	c, err := github.Open(ctx, dir, branch)
-	if err != nil {
-		return cloneError(err)
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	return f(c)
-}
-
-// cloneOf is the folder of a clone. Of owner/name a bare one is made, which done removes.
-func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, done func(), err error) {
-	done = func() {}
-	if is, err := exists(where); err != nil || is || !repoName.MatchString(where) {
-		return where, "", done, err
-	}
-	cfg, err := a.loadConfig()
-	if err != nil {
-		return "", "", done, err
-	}
-	m := cfg.Mirror
-	if m.Repo != where {
-		m = mirrorConfig{Repo: where, URL: m.URL}
-	}
-	dir, err = os.MkdirTemp("", "arbiter-mirror-")
-	if err != nil {
-		return "", "", done, err
-	}
-	remove := func() { _ = os.RemoveAll(dir) }
-	defer func() {
-		if err != nil {
-			remove()
-		}
-	}()
-	args := []string{"clone", "--quiet", "--bare", "--single-branch"}
-	if m.Repo == cfg.Mirror.Repo {
-		if branch = m.Branch; branch == "" {
-			branch = github.DefaultBranch
-		}
-		args = append(args, "--branch", branch)
-	}
-	cmd := exec.CommandContext(ctx, "git", append(args, "--", github.CloneURL(m.URL, where), dir)...)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-	file, _ := a.configPath()
-	if token := m.source().key(filepath.Dir(file)); token != nil {
-		value, err := token()
-		if err != nil {
-			return "", "", done, err
-		}
-		// in the environment of git alone: a command line is seen by everybody on the machine
-		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+value))
-		// and for this address alone, wherever it redirects to
-		cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0="+header,
-			"GIT_CONFIG_KEY_1=http.followRedirects", "GIT_CONFIG_VALUE_1=false")
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", "", done, &usageError{
-			what: fmt.Sprintf("%s cannot be cloned: %s", where, safe(lastLine(string(out), err))), means: "Nothing was compared.",
-			next: "Clone it yourself with git, and name the folder: arbiter journal verify --against DIR",
-		}
-	}
-	return dir, branch, remove, nil
-}
-
-func lastLine(text string, err error) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	if last := lines[len(lines)-1]; last != "" {
-		return last
-	}
-	return err.Error()
 }
 
 // importMirror makes the journal of this data directory from a clone of its mirror.
