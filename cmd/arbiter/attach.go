@@ -55,9 +55,14 @@ func (a *app) attach(ctx context.Context) (*server.Client, error) {
 
 // running reports whether a coordinator answers, and warns of one of another version.
 func (a *app) running(ctx context.Context, c *server.Client) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	state, err := c.Status(ctx)
+	home := ""
+	if c.Remote() == "" {
+		var err error
+		if home, err = a.home(); err != nil {
+			return false, err
+		}
+	}
+	state, err := hail(ctx, c, home, answerTime)
 	if errors.Is(err, server.ErrNotRunning) {
 		return false, nil
 	}

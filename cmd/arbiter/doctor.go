@@ -120,10 +120,13 @@ func (a *app) examine(ctx context.Context) []finding {
 	if c, err := a.loadConfig(); err == nil { // what is wrong with it was said
 		all = append(all, c.examineListen(ctx, home, a.configDir())...)
 	}
-	all = append(all, a.examineCoordinator(ctx, home))
+	runs := a.examineCoordinator(ctx, home)
+	all = append(all, runs)
 	var hooks []hookState
-	if err := server.NewClient(home, sentinels).Ask(ctx, http.MethodGet, "/v1/hooks", &hooks); err == nil { // the line before says when none answers
-		all = append(all, hookFindings(hooks)...)
+	if runs.Level != "fail" { // one that stands still answers nothing
+		if err := server.NewClient(home, sentinels).Ask(ctx, http.MethodGet, "/v1/hooks", &hooks); err == nil { // nor does one that does not run
+			all = append(all, hookFindings(hooks)...)
+		}
 	}
 	if git != nil {
 		all = append(all, examineRepository(ctx, git)...)
@@ -246,7 +249,7 @@ func examineAgent(name string, g agentConfig, configDir string) finding {
 }
 
 func (a *app) examineCoordinator(ctx context.Context, home string) finding {
-	state, err := server.NewClient(home, sentinels).Status(ctx)
+	state, err := hail(ctx, server.NewClient(home, sentinels), home, answerTime)
 	switch {
 	case err == nil && state.Version != version():
 		return finding{"coordinator", "warn", fmt.Sprintf("process %d runs version %s, this is %s", state.PID, state.Version, version()), "arbiter down, then arbiter up"}

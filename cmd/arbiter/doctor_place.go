@@ -77,7 +77,7 @@ func (c *config) examineListen(ctx context.Context, home, configDir string) []fi
 	if c.Listen.TCP == "" {
 		return nil
 	}
-	if state, err := server.NewClient(home, sentinels).Status(ctx); err == nil && state.Listen != "" {
+	if state, err := hail(ctx, server.NewClient(home, sentinels), home, answerTime); err == nil && state.Listen != "" {
 		return []finding{{"listen", "ok", "the coordinator listens on " + state.Listen, ""}}
 	}
 	l, _, err := c.Listen.open(ctx, configDir)

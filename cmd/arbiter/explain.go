@@ -74,7 +74,7 @@ var sentinels = server.Sentinels{
 // explain decides, in one place, what a person reads of an error, and the exit code.
 func explain(err error) explanation {
 	e := explanation{What: err.Error(), Code: exitFailed}
-	if ok := explainPartly(err, &e) || explainOurs(err, &e) || explainMirror(err, &e) || explainSearch(err, &e) || explainOutput(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainCoordinator(err, &e) ||
+	if ok := explainPartly(err, &e) || explainOurs(err, &e) || explainMirror(err, &e) || explainSearch(err, &e) || explainOutput(err, &e) || explainProtocol(err, &e) || explainStore(err, &e) || explainSilent(err, &e) || explainCoordinator(err, &e) ||
 		explainPlace(err, &e) || explainSystem(err, &e); !ok {
 		e.Means = "Nothing more is known about it."
 		e.Next = "Try again; if it stays, run arbiter doctor and look at the log that arbiter status names."

@@ -48,7 +48,7 @@ func atWork(held *sqlite.HeldError, now time.Time) string {
 	case ending:
 		return "is ending: " + who + "; its agents are being stopped"
 	case running:
-		return "does not answer: " + who + "; its log says what it does"
+		return fmt.Sprintf("does not answer: %s; its log says what it does; if it was stopped: kill -CONT %d", who, held.PID)
 	case "":
 		return fmt.Sprintf("does not run; %s works on the journal: wait until that one has ended, or end it", who)
 	}

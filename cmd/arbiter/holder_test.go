@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"arbiter/amp"
+	"arbiter/server"
 	"arbiter/ssot/sqlite"
 )
 
@@ -45,7 +49,7 @@ func TestHolder(t *testing.T) {
 			}
 			code, _, stderr = arbiter(t, "", "down", "--timeout", "30ms")
 			waits := work == starting || work == ending || work == running
-			if code != exitFailed || strings.Contains(stderr, "wait until process") != waits {
+			if code != exitFailed || strings.Contains(stderr, "has not ended within 30ms") != waits {
 				t.Errorf("down waits: %v, and ended with %d\n%s", waits, code, stderr)
 			}
 			if err := log.Close(); err != nil {
@@ -67,5 +71,48 @@ func TestOutput_noFolder(t *testing.T) {
 	code, stdout, stderr := arbiter(t, "", "journal", "export", "-o", "/nonexistent/x.jsonl")
 	if code != 1 || !strings.Contains(stderr, "write /nonexistent/x.jsonl: no such file or directory") {
 		t.Errorf("export ended with %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// A coordinator that takes requests and answers none, as one that was stopped, keeps nobody from looking: what its journal says is read there.
+func TestLook_silent(t *testing.T) {
+	home := sandboxed(t)
+	log, err := sqlite.Open(t.Context(), home, sqlite.Options{Work: running})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	l, err := server.Listen(home) // the system takes connections for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	said := ""
+	silent := &look{
+		home: home, client: server.NewClient(home, sentinels), patience: 20 * time.Millisecond, complain: func(s string) { said += s },
+		open: func(ctx context.Context) (journal, string, error) {
+			log, err := sqlite.OpenReadOnly(ctx, home)
+			return log, home, err
+		},
+	}
+	for range 2 {
+		page, err := silent.Query(t.Context(), amp.Query{Kind: amp.QueryBoard})
+		if err != nil || page.Board == nil {
+			t.Fatal(err)
+		}
+	}
+	if err := silent.Close(); err != nil {
+		t.Error(err)
+	}
+	if want := fmt.Sprintf("process %d on", os.Getpid()); !strings.Contains(said, want) || strings.Count(said, "has not answered within 20ms") != 1 {
+		t.Errorf("it was said %q, want %q once", said, want)
+	}
+	_, err = silent.Query(t.Context(), amp.Query{Kind: amp.QueryChecklist})
+	if e := explain(err); !strings.Contains(e.Next, fmt.Sprintf("kill -CONT %d", os.Getpid())) {
+		t.Errorf("what only the coordinator knows: %+v", e)
+	}
+	if code, _, stderr := arbiter(t, "", "down", "--timeout", "50ms"); code != exitFailed || !strings.Contains(stderr, "has not ended within 50ms") ||
+		!strings.Contains(stderr, fmt.Sprintf("kill -9 %d", os.Getpid())) {
+		t.Errorf("down ended with %d\n%s", code, stderr)
 	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"arbiter/amp"
 	"arbiter/server"
@@ -13,6 +15,12 @@ import (
 type look struct {
 	home   string
 	client *server.Client
+	// patience is how long a coordinator may take to say that it is there; complain says that one did not.
+	patience time.Duration
+	complain func(string)
+	// asked says that it was, found what came of it: nil when it answers.
+	asked bool
+	found error
 	// open opens the journal, log is that when the coordinator did not answer.
 	open func(context.Context) (journal, string, error)
 	log  journal
@@ -21,21 +29,48 @@ type look struct {
 // newLook returns a reader of the data directory. The caller closes it.
 func (a *app) newLook() (*look, error) {
 	c, err := a.client()
+	l := &look{home: a.url(), client: c, open: a.openJournal, patience: answerTime, complain: a.complain}
 	if err != nil || c.Remote() != "" {
-		return &look{home: a.url(), client: c, open: a.openJournal}, err
+		return l, err
 	}
-	home, err := a.home()
-	return &look{home: home, client: c, open: a.openJournal}, err
+	l.home, err = a.home()
+	return l, err
+}
+
+// Status is what the coordinator says of itself.
+func (l *look) Status(ctx context.Context) (amp.CoordinatorState, error) {
+	state, err := hail(ctx, l.client, l.home, l.patience)
+	l.asked, l.found = true, err
+	return state, err
+}
+
+// away reports whether no coordinator answers here, so that the journal itself is read: none runs, or the one that runs stands still.
+func (l *look) away(ctx context.Context) bool {
+	if !l.asked {
+		if _, err := l.Status(ctx); l.fallen(err) {
+			l.complain("arbiter: " + err.Error() + "; this is read from the journal itself")
+		}
+	}
+	return errors.Is(l.found, server.ErrNotRunning) || l.fallen(l.found)
+}
+
+// fallen reports that an error is of a coordinator of this data directory that does not answer.
+func (l *look) fallen(err error) bool {
+	x, ok := errors.AsType[*silentError](err)
+	return ok && x.held != nil
 }
 
 // Query answers a question. Without a coordinator, board and entries are read from the journal; the rest needs one.
 func (l *look) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
-	page, err := l.client.Query(ctx, q)
-	if !errors.Is(err, server.ErrNotRunning) {
-		return page, err
+	err := l.found
+	if !l.away(ctx) {
+		var page amp.Page
+		if page, err = l.client.Query(ctx, q); !errors.Is(err, server.ErrNotRunning) {
+			return page, err
+		}
 	}
 	if q.Kind != amp.QueryBoard && q.Kind != amp.QueryEntries {
-		return amp.Page{}, err
+		return amp.Page{}, cmp.Or(err, l.found)
 	}
 	if l.log == nil {
 		log, _, err := l.open(ctx)

@@ -238,14 +238,20 @@ func newDown(a *app) *cobra.Command {
 }
 
 // down ends the coordinator and waits until the data directory is free. It reports whether there was one.
-func (a *app) down(ctx context.Context, home string, timeout time.Duration) (ended bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (a *app) down(whole context.Context, home string, timeout time.Duration) (ended bool, err error) {
+	ctx, cancel := context.WithTimeout(whole, timeout)
 	defer cancel()
+	c := server.NewClient(home, sentinels)
+	defer func() {
+		if whole.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			err = silent(c, home, timeout, "has not ended")
+		}
+	}()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for asked := false; ; {
 		if !asked {
-			err := server.NewClient(home, sentinels).Shutdown(ctx)
+			err := c.Shutdown(ctx)
 			if asked = err == nil; !asked && !errors.Is(err, server.ErrNotRunning) {
 				return false, err
 			}

@@ -76,14 +76,14 @@ type waiting struct {
 func (a *app) status(ctx context.Context) error {
 	return a.looking(func(l *look) error {
 		r := statusReport{Home: l.home, Log: filepath.Join(l.home, logName), Tasks: map[amp.Status]int{}, Waits: []waiting{}, owners: map[amp.TaskID]string{}}
-		state, err := l.client.Status(ctx)
+		state, err := l.Status(ctx)
 		switch {
 		case err == nil:
 			r.Running, r.Coordinator = true, &state
 			if l.client.Remote() != "" {
 				r.Home, r.Log = state.Home, state.Log
 			}
-		case !errors.Is(err, server.ErrNotRunning):
+		case !errors.Is(err, server.ErrNotRunning) && !l.fallen(err):
 			return err
 		case l.client.Remote() == "":
 			if r.held, err = sqlite.Holder(l.home); err != nil {
