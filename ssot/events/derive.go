@@ -1,6 +1,7 @@
 package events
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -50,8 +51,13 @@ func (d *Deriver) Derive(ctx context.Context, e *amp.Entry) ([]Event, error) {
 		return nil, nil
 	}
 	m := &made{entry: e, n: map[string]int{}}
+	if e.TaskID == "" && e.Kind == amp.KindBus {
+		err := m.buried()
+		return m.events, err
+	}
 	if e.TaskID == "" {
-		return m.events, m.refused()
+		err := m.refused()
+		return m.events, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,8 +88,11 @@ func (d *Deriver) Derive(ctx context.Context, e *amp.Entry) ([]Event, error) {
 	return m.events, nil
 }
 
-// mayHaveEvents reports whether events can come from an entry: it is about a task, or what was refused named none.
-func mayHaveEvents(e *amp.Entry) bool { return e.TaskID != "" || e.Kind == amp.KindRefusal }
+// mayHaveEvents reports whether events can come from an entry: it is about a task, what was refused named none, or messages of the bus became
+// dead letters.
+func mayHaveEvents(e *amp.Entry) bool {
+	return e.TaskID != "" || e.Kind == amp.KindRefusal || e.Kind == amp.KindBus && bytes.Contains(e.Body, []byte(deadMessage))
+}
 
 // before is the task as it was before an entry.
 func (d *Deriver) before(ctx context.Context, e *amp.Entry) (*folded, error) {

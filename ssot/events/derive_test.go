@@ -199,3 +199,34 @@ func TestDerive_refusal(t *testing.T) {
 		}
 	}
 }
+
+// Messages of the bus that could not be delivered are one event, which names them as arbiter bus resend takes them; nothing else of the bus is.
+func TestDerive_deadLetter(t *testing.T) {
+	t.Parallel()
+	fact := func(id, body string) amp.Record {
+		return amp.Record{Kind: amp.KindBus, Role: amp.System, Actor: "bus", At: ssottest.Start, ID: id, Body: []byte(body)}
+	}
+	many := strings.Repeat(`"0123456789abcdef",`, 300)
+	log, entries := journalOf(t,
+		fact("e8c1f3a0-0000-4000-8000-000000000001", `{"event":"message_queued","message":"{\"payload\":\"message_dead\"}"}`),
+		fact("e8c1f3a0-0000-4000-8000-000000000002", `{"event":"message_dead","agent_id":"curl://critic","keys":["0123456789abcdef"],"why":"the agent was removed"}`),
+		fact("e8c1f3a0-0000-4000-8000-000000000003", `{"event":"message_dead","keys":[`+many[:len(many)-1]+`],"why":"`+strings.Repeat("w", 90000)+`"}`),
+	)
+	_, all := typesOf(t, NewDeriver(log.Read), entries)
+	if len(all) != 2 {
+		t.Fatalf("%d events of 2 facts about dead letters: %v", len(all), all)
+	}
+	want := map[string]any{
+		"error_id": entries[1].ID, "error_type": "dead_letter", "severity": "warning", "message": "not delivered: the agent was removed",
+		"context": map[string]any{"why": "the agent was removed", "recipient": "curl://critic", "letters": []any{"0123456789abcdef"}, "letter_count": 1.0},
+	}
+	if diff := cmp.Diff(want, all[0].Data); all[0].Type != "system.error" || diff != "" {
+		t.Errorf("%s (-want +got):\n%s", all[0].Type, diff)
+	}
+	if line, err := all[1].Encode(); err != nil || len(line) > MaxEvent/4 {
+		t.Errorf("%d bytes, %v", len(line), err)
+	}
+	if d, err := NewPublisher(log.Read, nil).Find(t.Context(), all[0].ID); err != nil || d.At != (Position{Seq: 2, N: 1}) {
+		t.Errorf("a receiver cannot go on after it: %v %v", d, err)
+	}
+}

@@ -168,6 +168,35 @@ func (m *made) refused() error {
 	return nil
 }
 
+// deadMessage is what an entry of the bus calls messages that became dead letters.
+const deadMessage = "message_dead"
+
+// buried adds the event of messages of the bus that could not be delivered.
+func (m *made) buried() error {
+	f, err := amp.DecodeBody[struct {
+		Event   string   `json:"event"`
+		AgentID string   `json:"agent_id"`
+		Keys    []string `json:"keys"`
+		Why     string   `json:"why"`
+	}](m.entry)
+	if err != nil {
+		return fmt.Errorf("derive the events of entry %d: %w", m.entry.Seq, err)
+	}
+	if f.Event != deadMessage {
+		return nil
+	}
+	m.add("system.error", map[string]any{
+		"error_id": m.entry.ID, "error_type": "dead_letter", "severity": string(amp.Warning), "message": clip("not delivered: "+f.Why, maxSaid),
+		"context": map[string]any{
+			"why": clip(f.Why, maxSaid), "recipient": f.AgentID, "letters": list(f.Keys[:min(maxLetters, len(f.Keys))]), "letter_count": float64(len(f.Keys)),
+		},
+	})
+	return nil
+}
+
+// maxLetters bounds how many dead letters one event names.
+const maxLetters = 100
+
 func (m *made) dispatched(p *amp.Dispatch) {
 	id, agent, priority := string(m.task.ID), m.agent(amp.Executor), m.priority()
 	if m.before.Round == 0 {
