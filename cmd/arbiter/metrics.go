@@ -51,6 +51,10 @@ func newMetrics(home string, logger *slog.Logger) *metrics {
 	}
 	m.entries = counter("journal_entries_total", "Entries appended by this process, by kind.", "kind")
 	m.failures = counter("journal_append_failures_total", "Appends that stored nothing, by cause.", "cause")
+	for _, c := range causes { // a counter that begins with its first failure shows no increase
+		m.failures.WithLabelValues(c.word)
+	}
+	m.failures.WithLabelValues(otherCause)
 	m.turns = counter("turns_ended_total", "Turns of agents that ended, by role, agent and outcome.", "role", "agent", "outcome")
 	m.tokens = counter("tokens_total", "Tokens that agents reported, by agent.", "agent")
 	m.cost = counter("cost_usd_total", "US dollars that turns cost, as reported or by the configured prices, by agent.", "agent")
@@ -106,13 +110,21 @@ func (m *metrics) turn(e *amp.Entry) {
 }
 
 func causeOf(err error) string {
-	for word, sentinel := range map[string]error{"full": ssot.ErrFull, "busy": ssot.ErrBusy, "closed": ssot.ErrClosed, "failed": ssot.ErrFailed} {
-		if errors.Is(err, sentinel) {
-			return word
+	for _, c := range causes {
+		if errors.Is(err, c.is) {
+			return c.word
 		}
 	}
-	return "other"
+	return otherCause
 }
+
+// causes are why an append may store nothing. An error that is several of them is the first.
+var causes = []struct {
+	word string
+	is   error
+}{{"full", ssot.ErrFull}, {"unreachable", ssot.ErrUnreachable}, {"busy", ssot.ErrBusy}, {"closed", ssot.ErrClosed}, {"failed", ssot.ErrFailed}}
+
+const otherCause = "other"
 
 // hook counts a webhook that came in.
 func (m *metrics) hook(source, outcome string) { m.hooks.WithLabelValues(source, outcome).Inc() }
