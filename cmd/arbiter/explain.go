@@ -222,7 +222,8 @@ func explainStore(err error, e *explanation) bool {
 func explainDatabase(err error, e *explanation) bool {
 	if x, ok := errors.AsType[*postgres.RightsError](err); ok {
 		e.Means = "Nothing was changed. The owner of the schema makes its tables, a writer needs rights on them, a reader may only read."
-		e.Next = "Open it once as its owner, who then gives " + x.User + " its rights: arbiter journal grant " + x.User
+		e.Next = "Open it once as its owner, who then gives " + x.User + " its rights: arbiter journal grant " + x.User +
+			". Whoever begins the journal needs CREATE on the database, or owns it: createdb --owner=NAME"
 		return true
 	}
 	if _, ok := errors.AsType[*postgres.PoolerError](err); ok {
@@ -244,7 +245,10 @@ func explainDatabase(err error, e *explanation) bool {
 		e.Means, e.Next = "Nothing was stored, and nothing is lost.", "See that the database runs and can be reached, then try again."
 	case errors.Is(err, ssot.ErrUnreachable):
 		e.Means = "What was sent may be stored or not; sent again, it is stored once."
-		e.Next = "See that the database runs and can be reached: its address is store.url, its password what store.password_env or store.password_file name."
+		if _, ok := errors.AsType[*unsentError](err); ok {
+			e.Means = "Nothing was sent to be stored, and nothing is lost."
+		}
+		e.Next = "See that the database runs and can be reached: its address is store.url, its password what ~/.pgpass, PGPASSWORD, store.password_env or store.password_file say."
 	default:
 		return false
 	}

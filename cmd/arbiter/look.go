@@ -65,7 +65,10 @@ func (l *look) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 	err := l.found
 	if !l.away(ctx) {
 		var page amp.Page
-		if page, err = l.client.Query(ctx, q); !errors.Is(err, server.ErrNotRunning) {
+		if page, err = l.client.Query(ctx, q); errors.Is(err, ssot.ErrUnreachable) {
+			return page, &unsentError{err}
+		}
+		if !errors.Is(err, server.ErrNotRunning) {
 			return page, err
 		}
 	}

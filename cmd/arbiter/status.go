@@ -31,8 +31,10 @@ type statusReport struct {
 	Running     bool                  `json:"running"`
 	Coordinator *amp.CoordinatorState `json:"coordinator,omitzero"`
 	// Holder is who has the data directory while no coordinator answers.
-	Holder   *holderReport      `json:"holder,omitzero"`
-	Home     string             `json:"home"`
+	Holder *holderReport `json:"holder,omitzero"`
+	Home   string        `json:"home"`
+	// Store is the address of the database that holds the journal, empty where the data directory does.
+	Store    string             `json:"store,omitzero"`
 	Log      string             `json:"log"`
 	Head     amp.Head           `json:"head"`
 	Stopped  *amp.Stop          `json:"stopped,omitzero"`
@@ -76,6 +78,11 @@ type waiting struct {
 func (a *app) status(ctx context.Context) error {
 	return a.looking(func(l *look) error {
 		r := statusReport{Home: l.home, Log: filepath.Join(l.home, logName), Tasks: map[amp.Status]int{}, Waits: []waiting{}, owners: map[amp.TaskID]string{}}
+		if a.url() == "" {
+			if where, _, err := a.store(); err == nil && isDatabase(where) { // what is wrong with the configuration is said by what needs it
+				r.Store = where
+			}
+		}
 		state, err := l.Status(ctx)
 		switch {
 		case err == nil:
@@ -95,6 +102,12 @@ func (a *app) status(ctx context.Context) error {
 		}
 		b, err := board(ctx, l)
 		if err != nil {
+			if r.Coordinator != nil && !a.json { // what it says of itself holds whether its journal can be read or not
+				t := &table{}
+				addCoordinator(t, &r, time.Now())
+				addPlace(t, &r)
+				t.print(a)
+			}
 			return err
 		}
 		r.Head, r.Stopped, r.Refusals, r.Today = b.Head, b.Stopped, b.Refusals, b.UsedOn(time.Now())
@@ -123,33 +136,14 @@ func (a *app) status(ctx context.Context) error {
 
 func (a *app) printStatus(r *statusReport, now time.Time) {
 	t := &table{}
-	if c := r.Coordinator; c != nil {
-		t.add("coordinator", fmt.Sprintf("process %d, version %s, since %s", c.PID, c.Version, ago(c.Started, now)))
-		t.add("agents at work", fmt.Sprintf("%d of %d", c.Turns, c.Slots))
-		for _, role := range []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer} {
-			names := strings.Join(c.Agents[role], ", ")
-			if names == "" {
-				names = "none is configured"
-			}
-			t.add(string(role), names)
-		}
-		if free := unconfined(c.Crew); len(free) > 0 {
-			t.add("UNCONFINED", strings.Join(free, ", ")+`: sandbox is "off"`)
-		}
-	} else {
-		t.add("coordinator", atWork(r.held, now))
-	}
-	if r.Coordinator != nil {
-		addTeam(t, r.Coordinator.Team, r.owners, now)
-	}
+	addCoordinator(t, r, now)
 	if s := r.Stopped; s != nil {
 		t.add("stopped", fmt.Sprintf("by %s %s ago: %s; arbiter thaw goes on", s.By, ago(s.At, now), s.Why))
 	}
 	if c := r.Coordinator; c != nil && c.Listen != "" {
 		t.add("listens", c.Listen)
 	}
-	t.add("data", r.Home)
-	t.add("log", r.Log)
+	addPlace(t, r)
 	t.add("journal", fmt.Sprintf("%d entries, head %s", r.Head.Seq, short(r.Head.Hash.String())))
 	if m := r.Mirror; m != nil {
 		t.add("mirror", m.Repo+": "+mirrorText(m, now))
@@ -190,6 +184,38 @@ func (a *app) printStatus(r *statusReport, now time.Time) {
 	if more := len(r.Waits) - maxWaits; more > 0 {
 		a.out("  and %d more: arbiter task list, arbiter escalation list, or arbiter status --json\n", more)
 	}
+}
+
+// addCoordinator says who the coordinator is, what it has at work, and who else there is.
+func addCoordinator(t *table, r *statusReport, now time.Time) {
+	if c := r.Coordinator; c != nil {
+		t.add("coordinator", fmt.Sprintf("process %d, version %s, since %s", c.PID, c.Version, ago(c.Started, now)))
+		t.add("agents at work", fmt.Sprintf("%d of %d", c.Turns, c.Slots))
+		for _, role := range []amp.Role{amp.Coordinator, amp.Executor, amp.Reviewer} {
+			names := strings.Join(c.Agents[role], ", ")
+			if names == "" {
+				names = "none is configured"
+			}
+			t.add(string(role), names)
+		}
+		if free := unconfined(c.Crew); len(free) > 0 {
+			t.add("UNCONFINED", strings.Join(free, ", ")+`: sandbox is "off"`)
+		}
+	} else {
+		t.add("coordinator", atWork(r.held, now))
+	}
+	if r.Coordinator != nil {
+		addTeam(t, r.Coordinator.Team, r.owners, now)
+	}
+}
+
+// addPlace says where everything is.
+func addPlace(t *table, r *statusReport) {
+	t.add("data", r.Home)
+	if r.Store != "" {
+		t.add("store", r.Store)
+	}
+	t.add("log", r.Log)
 }
 
 // unconfined are the agents whose programs nothing holds.

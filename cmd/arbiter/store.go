@@ -49,13 +49,13 @@ func (a *app) readStore(ctx context.Context, where string, cfg storeConfig) (jou
 			return nil, &notFoundError{what: x.Error(), next: "Correct store.url, or begin one with arbiter up."}
 		}
 		if err != nil {
-			return nil, err
+			return nil, &unsentError{err}
 		}
 		return log, nil
 	}
 	log, err := sqlite.OpenReadOnly(ctx, where)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &notFoundError{what: "there is no journal in " + where, next: "Name another data directory with --home, or begin one with arbiter up."}
+		return nil, &notFoundError{what: "there is no journal in " + where, next: "Name another data directory with --home, restore a lost one from a backup (docs/journal.md), or begin one with arbiter up."}
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (a *app) writeStore(ctx context.Context, where string, cfg storeConfig, fol
 		opts.Index = !folder.Unindexed
 		log, err := postgres.Open(ctx, opts)
 		if err != nil {
-			return nil, err
+			return nil, &unsentError{err}
 		}
 		return log, nil
 	}
@@ -85,6 +85,13 @@ func (a *app) writeStore(ctx context.Context, where string, cfg storeConfig, fol
 	}
 	return log, nil
 }
+
+// unsentError is the error of an opening or a reading: nothing was sent that could be stored.
+type unsentError struct{ err error }
+
+func (e *unsentError) Error() string { return e.err.Error() }
+
+func (e *unsentError) Unwrap() error { return e.err }
 
 // configDir is the folder of the configuration, beside which files are named.
 func (a *app) configDir() string {
