@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 
 	"arbiter/amp"
 )
@@ -81,6 +82,8 @@ func newFault(err error, known Sentinels) (fault, int) {
 		}
 	}
 	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // of another file than the journal
+		f.Code = "full"
 	case errors.Is(err, ErrShuttingDown):
 		f.Code = "shutting_down"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,7 +115,12 @@ func TestErrors_sentinelsKeepTheirIdentity(t *testing.T) {
 	t.Parallel()
 	c := serve(t, Config{Sentinels: Sentinels{"full": errFull}, Coordinator: &fake{
 		submit: func(amp.Command) (amp.Entry, error) { return amp.Entry{}, fmt.Errorf("append: %w", errFull) },
-		query:  func(amp.Query) (amp.Page, error) { return amp.Page{}, errors.New("a secret of the machine") },
+		query: func(q amp.Query) (amp.Page, error) {
+			if q.Kind == amp.QueryEntries {
+				return amp.Page{}, fmt.Errorf("write the tokens: %w", &fs.PathError{Op: "write", Path: "tokens.json", Err: syscall.ENOSPC})
+			}
+			return amp.Page{}, errors.New("a secret of the machine")
+		},
 	}})
 	_, err := c.Submit(t.Context(), amp.Command{ID: "c", Command: amp.Approve})
 	if !errors.Is(err, errFull) || err.Error() != "append: no space is left for the journal" {
@@ -123,6 +129,9 @@ func TestErrors_sentinelsKeepTheirIdentity(t *testing.T) {
 	_, err = c.Query(t.Context(), amp.Query{Kind: amp.QueryBoard})
 	if e, ok := errors.AsType[*Error](err); !ok || e.Code != "internal" {
 		t.Errorf("Query = %v, want an internal error", err)
+	}
+	if _, err := c.Query(t.Context(), amp.Query{Kind: amp.QueryEntries}); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "tokens.json") {
+		t.Errorf("a disk that is full for another file is %v, want errFull with its words", err)
 	}
 }
 

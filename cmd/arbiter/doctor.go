@@ -87,6 +87,9 @@ func newDoctor(a *app) *cobra.Command {
 // noRoom is how little room a disk has on which no coordinator starts.
 const noRoom = 8 << 20
 
+// lowRoom is how little room a disk has that is worth a warning.
+const lowRoom = 1 << 30
+
 // examine looks at everything that a coordinator needs. It changes nothing but creates the data directory.
 func (a *app) examine(ctx context.Context) []finding {
 	var all []finding
@@ -101,7 +104,7 @@ func (a *app) examine(ctx context.Context) []finding {
 		return append(all, a.examineConfig(ctx)...)
 	}
 	add("ok", "data directory", home, "")
-	if free, err := freeBytes(home); err == nil && free < 1<<30 {
+	if free, err := freeBytes(home); err == nil && free < lowRoom {
 		level := "warn"
 		if free < noRoom {
 			level = "fail"
@@ -171,7 +174,11 @@ func (a *app) examineConfig(ctx context.Context) []finding {
 		return []finding{{"configuration", "fail", e.What, e.Next}}
 	}
 	if len(c.Agents) == 0 {
-		return []finding{{"configuration", "fail", "no agent is configured in " + file, "arbiter init --agent NAME=PROGRAM"}}
+		next := "arbiter init --agent NAME=PROGRAM"
+		if there, err := exists(file); err == nil && there {
+			next = "arbiter init --force --agent NAME=PROGRAM, or add one to the file; docs/agents.md has small ones."
+		}
+		return []finding{{"configuration", "fail", "no agent is configured in " + file, next}}
 	}
 	all := []finding{{"configuration", "ok", file, ""}}
 	for _, name := range sortedKeys(c.Agents) {

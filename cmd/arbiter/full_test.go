@@ -64,6 +64,7 @@ rm -rf "$D/old"
 try copy journal copy --to "$D/copied"
 "$A" --home "$H" journal export -o "$T/all.jsonl" || exit 1
 echo "== import"; "$A" --home "$D/imported" journal import "$T/all.jsonl" 2>&1; echo "code $?"
+echo "== status"; "$A" --home "$D/copied" status
 mount -o remount,size=30m "$D" || exit 1
 try again-copy journal copy --to "$D/copied"
 echo "== again-import"; "$A" --home "$D/imported" journal import "$T/all.jsonl" 2>&1; echo "code $?"
@@ -97,6 +98,9 @@ func TestFullDisk(t *testing.T) {
 		if !strings.Contains(text, "code 1\n") || !strings.Contains(text, "next: Make room") {
 			t.Errorf("%s on a full disk:\n%s", name, text)
 		}
+	}
+	if !strings.Contains(parts["status"], "DISK FULL    0 MiB are free") {
+		t.Errorf("the status on a full disk:\n%s", parts["status"])
 	}
 	for name, may := range map[string]string{"export": "", "story": "", "backup": "", "archive": "/old\n"} {
 		if _, left, _ := strings.Cut(parts[name], "code 1\n"); !strings.HasSuffix(left, may) || strings.Count(left, "\n") > strings.Count(may, "\n") {

@@ -109,6 +109,10 @@ func (a *app) initConfig(n *initFlags) error {
 	for _, o := range discovered(agents) {
 		a.out("%s could take part (%s): see what is missing in the file.\n", o.name, o.has)
 	}
+	if len(agents) == 0 {
+		a.out("No program of an agent is on the PATH. docs/agents.md has small ones to begin with.\nnext: arbiter init --force --agent NAME=PROGRAM\n")
+		return nil
+	}
 	a.out("next: arbiter doctor, then arbiter doctor --try\n")
 	return nil
 }

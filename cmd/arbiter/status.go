@@ -34,8 +34,10 @@ type statusReport struct {
 	Holder *holderReport `json:"holder,omitzero"`
 	Home   string        `json:"home"`
 	// Store is the address of the database that holds the journal, empty where the data directory does.
-	Store    string             `json:"store,omitzero"`
-	Log      string             `json:"log"`
+	Store string `json:"store,omitzero"`
+	Log   string `json:"log"`
+	// Free is how much room the disk of the data directory has, absent where that is not known.
+	Free     *uint64            `json:"free_bytes,omitzero"`
 	Head     amp.Head           `json:"head"`
 	Stopped  *amp.Stop          `json:"stopped,omitzero"`
 	Tasks    map[amp.Status]int `json:"tasks"`
@@ -79,6 +81,9 @@ func (a *app) status(ctx context.Context) error {
 	return a.looking(func(l *look) error {
 		r := statusReport{Home: l.home, Log: filepath.Join(l.home, logName), Tasks: map[amp.Status]int{}, Waits: []waiting{}, owners: map[amp.TaskID]string{}}
 		if a.url() == "" {
+			if free, err := freeBytes(l.home); err == nil { // a folder that is not there yet has no disk
+				r.Free = &free
+			}
 			if where, _, err := a.store(); err == nil && isDatabase(where) { // what is wrong with the configuration is said by what needs it
 				r.Store = where
 			}
@@ -216,6 +221,11 @@ func addPlace(t *table, r *statusReport) {
 		t.add("store", r.Store)
 	}
 	t.add("log", r.Log)
+	if f := r.Free; f != nil && *f < noRoom {
+		t.add("DISK FULL", fmt.Sprintf("%d MiB are free for the data directory: make room there; nothing new is stored meanwhile, and nothing is lost", *f>>20))
+	} else if f != nil && *f < lowRoom {
+		t.add("disk", fmt.Sprintf("%d MiB are free for the data directory: make room there", *f>>20))
+	}
 }
 
 // unconfined are the agents whose programs nothing holds.
