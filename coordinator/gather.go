@@ -125,7 +125,7 @@ func (c *Coordinator) recruit(ctx context.Context) {
 	}
 }
 
-// recruitOnce lets the loop look at what was lost or came back, and takes and gives back leases.
+// recruitOnce lets the loop look at what was lost, and takes and gives back leases.
 func (c *Coordinator) recruitOnce(ctx context.Context) {
 	if ids := c.team.changed(); len(ids) > 0 { // an error says that the loop ends
 		_ = c.view(ctx, func(b *amp.Board) {

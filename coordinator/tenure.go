@@ -51,7 +51,7 @@ type team struct {
 	held map[amp.TaskID]*tenure
 	// given are leases that are to be given back, seen those of everybody when they were last asked for.
 	given []ssot.Lease
-	// turned are tasks whose lease was lost, or came back after it was, for the loop to look at.
+	// turned are tasks whose lease was lost, for the loop to look at.
 	turned []amp.TaskID
 	seen   []ssot.Lease
 	// looked is when seen was asked for.
@@ -128,49 +128,72 @@ func (m *team) wake() {
 // spare is the part of a lease before whose end everything under it has been told to stop: it must be gone when another owner begins.
 func (m *team) spare() time.Duration { return m.ttl / 6 }
 
-// enter notes leases that were given or prolonged by a call that was sent at a time: from then on they last on this machine's own
-// clock, whatever time of day it shows.
+// enter notes leases that were given by a call that was sent at a time: from then on they last on this machine's own clock, whatever time
+// of day it shows. One that is held already, or was to be given back, is simply kept.
 func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	left := m.ttl - m.spare() - time.Since(sent)
+	left := m.left(sent)
 	for _, l := range leases {
+		m.given = slices.DeleteFunc(m.given, func(g ssot.Lease) bool { return g.Task == l.Task })
 		h := m.held[l.Task]
 		if h != nil && (h.Epoch != l.Epoch || h.lost()) {
-			h.end()
+			m.drop(h)
 			h = nil
-			m.turned = append(m.turned, l.Task) // what was under way has ended, and nobody else will begin it anew
-			m.wake()
 		}
 		if h == nil {
 			h = &tenure{Lease: l}
 			h.ctx, h.end = context.WithCancel(context.Background())
-			h.timer = time.AfterFunc(left, func() { m.lapse(h, l.Task) })
+			h.timer = time.AfterFunc(left, func() { m.lapse(h) })
 			m.held[l.Task] = h
 		}
 		h.timer.Reset(left)
 	}
-	if len(leases) > 0 {
-		m.measure(leases[0].Until.Add(-m.ttl), sent, answered)
-	}
+	m.compare(leases, sent, answered)
 }
 
+// prolong notes leases that were renewed. One that lapsed here meanwhile stays lost, although the store has it as this coordinator's again:
+// a task is begun with by taking it, which makes its branch ready first.
+func (m *team) prolong(leases []ssot.Lease, sent, answered time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range leases {
+		if h := m.held[l.Task]; h != nil && h.Epoch == l.Epoch && !h.lost() {
+			h.timer.Reset(m.left(sent))
+		}
+	}
+	m.compare(leases, sent, answered)
+}
+
+// left is how long a lease that was asked for at a time still lasts here.
+func (m *team) left(sent time.Time) time.Duration { return m.ttl - m.spare() - time.Since(sent) }
+
 // lapse ends a lease that was not renewed in time.
-func (m *team) lapse(h *tenure, id amp.TaskID) {
+func (m *team) lapse(h *tenure) {
 	h.end()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.turned = append(m.turned, id)
+	if m.held[h.Task] == h {
+		delete(m.held, h.Task)
+	}
+	m.turned = append(m.turned, h.Task)
 	m.wake()
 }
 
-// changed are the tasks whose lease was lost, or came back, since it was last called.
+// changed are the tasks whose lease was lost since it was last called.
 func (m *team) changed() []amp.TaskID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := m.turned
 	m.turned = nil
 	return ids
+}
+
+// compare compares the clocks by leases that a call brought.
+func (m *team) compare(leases []ssot.Lease, sent, answered time.Time) {
+	if len(leases) > 0 {
+		m.measure(leases[0].Until.Add(-m.ttl), sent, answered)
+	}
 }
 
 // measure compares the clocks: the store's was at a time while a call was under way.
@@ -225,7 +248,7 @@ func (m *team) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.enter(kept, sent, time.Now())
+	m.prolong(kept, sent, time.Now())
 	m.forget(held, kept)
 	me := amp.TaskID(presence + m.owner)
 	if m.tenure(me) == nil {
