@@ -15,7 +15,8 @@ import (
 // from a seed: what happens to messages, processes and clocks repeats exactly. After each step the journal and the world are held to
 // what must be true of them, and at the end, without faults, everything must come to its end.
 
-// simSeeds is how many seeds one push runs; ARBITER_SIM_SEEDS sets another number, ARBITER_SIM_SEED runs one alone and tells its story.
+// simSeeds is how many seeds one push runs; ARBITER_SIM_SEEDS sets another number and ARBITER_SIM_FROM the first of them, ARBITER_SIM_SEED
+// runs one alone and tells its story.
 const simSeeds = 100
 
 // simEvents is how many things happen to a seed while there are faults.
@@ -52,10 +53,13 @@ func simulate(t *testing.T, name string, how simSetting, seeds uint64) {
 		}
 		return
 	}
-	if n := os.Getenv("ARBITER_SIM_SEEDS"); n != "" {
-		var err error
-		if seeds, err = strconv.ParseUint(n, 10, 64); err != nil {
-			t.Fatal(err)
+	from := uint64(0)
+	for name, number := range map[string]*uint64{"ARBITER_SIM_SEEDS": &seeds, "ARBITER_SIM_FROM": &from} {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			if *number, err = strconv.ParseUint(text, 10, 64); err != nil {
+				t.Fatalf("%s is no number: %v", name, err)
+			}
 		}
 	}
 	var next atomic.Uint64
@@ -70,6 +74,7 @@ func simulate(t *testing.T, name string, how simSetting, seeds uint64) {
 				if seed >= seeds {
 					return
 				}
+				seed += from
 				r := runSeed(t, how, seed)
 				mu.Lock()
 				total.add(r.counts)
