@@ -204,6 +204,8 @@ type Coordinator struct {
 	// soonest is not after any deadline: looking at all of them in each turn of the loop would cost more than the turn.
 	soonest time.Time
 	stalled time.Time
+	// halted says that the loop ends.
+	halted bool
 	// team is nil for a coordinator that writes alone; wanted are the tasks that somebody must act on and this one does not, since
 	// when; parked are requests that wait for the store; life ends with Run.
 	team   *team

@@ -224,8 +224,9 @@ func (c *Coordinator) markAll() {
 	}
 }
 
-// halt tells what runs here to stop.
+// halt tells what runs here to stop, and lets no turn begin any more.
 func (c *Coordinator) halt() {
+	c.halted = true
 	for _, w := range c.works {
 		w.cancel()
 	}

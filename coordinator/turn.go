@@ -119,7 +119,7 @@ func (c *Coordinator) startTurn(ctx context.Context, t *amp.Task, role amp.Role,
 		}
 		return outcome{
 			run: func(t *amp.Task, now time.Time) []amp.Record {
-				if t.Turn != nil || !unanswered(t, role, msgID) {
+				if t.Turn != nil || !unanswered(t, role, msgID) || c.halted { // once halted, nobody would stop it
 					return nil
 				}
 				if err != nil {
