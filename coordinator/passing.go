@@ -130,9 +130,7 @@ func (c *Coordinator) passOn(ctx context.Context, t *amp.Task) {
 			if c.team.noteKept(id, err.Error()) {
 				c.cfg.Logger.Warn("a task cannot be handed over: its commit could not be passed on", "task", id, "remote", p.Remote(), "err", err)
 			}
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
+			if c.beside.pause(ctx, wait); ctx.Err() != nil {
 				return outcome{}
 			}
 		}
@@ -192,7 +190,7 @@ func (c *Coordinator) receive(ctx context.Context, k candidate) {
 	if p == nil || commitOf(k.ws) == "" || !c.team.expect(k.id) {
 		return
 	}
-	c.wg.Go(func() {
+	c.beside.spawn(func() {
 		defer c.team.arrived(k.id)
 		select {
 		case c.team.slots <- struct{}{}:

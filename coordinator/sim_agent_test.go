@@ -41,14 +41,19 @@ func (s *sim) agent(n *simNode, role amp.Role) *simAgent { return &simAgent{s: s
 // Run is one turn, in a fiber.
 func (a *simAgent) Run(ctx context.Context, turn providers.Turn, emit func(providers.Event)) (providers.Outcome, error) {
 	s := a.s
+	if ctx.Err() != nil { // the journal has the turn, and no process of it starts
+		return providers.Outcome{}, &providers.TurnError{Failure: providers.FailKilled, Text: "stopped"}
+	}
 	p := &proc{turn: turn.ID, task: turn.Task, node: a.n, alive: true, ctx: ctx}
 	s.judge.started(a.n, p, &turn)
 	s.procs[turn.ID] = p
 	s.order = append(s.order, p)
 	out, err := a.work(ctx, &turn, emit)
+	a.n.clone.commits(&turn)
 	if ctx.Err() != nil { // told to stop
 		for s.fault(40) {
 			s.rest(context.Background(), time.Duration(1+s.rng.IntN(20))*time.Second)
+			a.n.clone.commits(&turn)
 		}
 		if s.fault(50) {
 			out, err = agenttest.Final(a.final(&turn)), nil // it answers all the same

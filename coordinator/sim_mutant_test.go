@@ -56,6 +56,9 @@ func TestSimulation_broken(t *testing.T) {
 				t.Dispatch, t.Next = nil, amp.DispatchStart
 			}
 		})}},
+		"a task comes to a clone without its branch": {want: "clones", how: simSetting{members: 3, clones: true, sabotage: func(n *simNode) {
+			n.clone.stiff = true
+		}}},
 		"a store does not look at what an append was judged on": {want: "rounds", how: simSetting{members: 3, blind: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,8 @@ type simNode struct {
 	life context.Context
 	end  context.CancelFunc
 	gate *simGate
+	// clone is its own repository, nil when all share one.
+	clone *simClone
 	// skew is how far its clock is from the true time.
 	skew  time.Duration
 	down  bool
@@ -53,6 +55,9 @@ func (n *simNode) start() {
 	}
 	if s.members > 1 {
 		cfg.Owner, cfg.Lease = n.name, simLease
+	}
+	if n.clone != nil {
+		cfg.Git = n.clone
 	}
 	c, err := New(context.Background(), cfg)
 	if err != nil {
@@ -102,6 +107,8 @@ func (n *simNode) take(batch []*fiber) {
 			f.lost = true
 		case told[i]:
 			f.request = nil
+		case err != nil && len(n.c.parked) > 0: // it waited for the store when the loop ended
+			f.lost = true
 		default:
 			f.lost = true
 			n.s.fail("answers", "%s took a request of %s and does not say what became of it", n.name, f.name)

@@ -52,6 +52,9 @@ func (c simCounts) missing(how simSetting) (out []string) {
 	if how.members == 1 {
 		several = nil
 	}
+	if how.clones {
+		several = append(several, "fetches", "failed pushes")
+	}
 	for _, k := range append(several,
 		"crashes", "clock jumps", "pauses", "full disks", "restarts", "lost messages", "doubled messages", "doubled commands", "lost turns",
 		"late reports", "ack timeouts", "redeliveries", "heartbeat timeouts", "locked", "suspended", "delivered", "terminated", "rejects",
@@ -283,6 +286,9 @@ func (j *simJudge) delivers(w amp.Workspace) {
 func (j *simJudge) started(n *simNode, p *proc, turn *providers.Turn) {
 	s, t := j.s, j.board.Task(p.task)
 	s.counts["turns"]++
+	if !p.works() { // its machine stood still, and is about to see that its lease is gone
+		return
+	}
 	for _, other := range s.order {
 		if other.works() && other.task == p.task {
 			s.fail("one owner", "%s starts turn %s of %s while turn %s, started by %s, still runs", n.name, p.turn, p.task, other.turn, other.node.name)
@@ -331,6 +337,9 @@ func (j *simJudge) due(n *simNode) {
 	for _, id := range j.board.Order {
 		t := j.board.Task(id)
 		if j.still(t) || len(t.Questions) > 0 || len(t.Waiting) > 0 || n.c.team != nil && n.c.under(id) == nil {
+			continue
+		}
+		if _, taken := n.c.wanted[id]; taken { // just now: the loop is still to be told
 			continue
 		}
 		for _, o := range t.Open {

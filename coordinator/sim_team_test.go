@@ -17,6 +17,7 @@ const simAwake = 2 * time.Second
 // enlist makes the coordinator one of its team, as [Coordinator.enlist] does: what goes on beside the loop are fibers.
 func (n *simNode) enlist() {
 	s, c := n.s, n.c
+	c.recallParcels(n.life)
 	_ = c.team.renew(n.life)
 	chore := func(name string, every time.Duration, when func() bool, f func()) {
 		s.spawn(n, name+" of "+n.name, func() {

@@ -34,6 +34,12 @@ func TestSimulation_team(t *testing.T) {
 	simulate(t, "TestSimulation_team", simSetting{members: 3}, simSeeds/4)
 }
 
+// TestSimulation_clones: the same with a clone of its own on each machine, and a remote between them that fails now and then.
+func TestSimulation_clones(t *testing.T) {
+	t.Parallel()
+	simulate(t, "TestSimulation_clones", simSetting{members: 3, clones: true}, simSeeds/4)
+}
+
 // simulate runs the seeds on every processor and reports the first that fails.
 func simulate(t *testing.T, name string, how simSetting, seeds uint64) {
 	t.Helper()

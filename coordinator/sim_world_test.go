@@ -14,7 +14,9 @@ import (
 // simSetting is what is simulated.
 type simSetting struct {
 	members int
-	home    string
+	// clones gives each member a clone of its own.
+	clones bool
+	home   string
 	// story keeps what happened, in words.
 	story bool
 	// sabotage breaks a rule of a coordinator before each of its steps.
@@ -52,6 +54,7 @@ type sim struct {
 	admin  simAdmin
 	judge  *simJudge
 	git    *fakeGit
+	remote *simRemote
 	ids    int
 	failed error
 	told   []string
@@ -66,9 +69,13 @@ func newSim(how simSetting, seed uint64) *sim {
 	s.judge = newSimJudge(s)
 	s.admin.s = s
 	s.faultyGit()
+	s.remote = newSimRemote()
 	for i := range how.members {
 		n := &simNode{s: s, name: string(rune('a' + i))}
 		n.gate = &simGate{Log: s.log, s: s, n: n}
+		if how.clones {
+			n.clone = newSimClone(s, n)
+		}
 		s.nodes = append(s.nodes, n)
 	}
 	return s
