@@ -71,9 +71,11 @@ func (x *index) run(ctx context.Context) {
 var errRenew = errors.New("the index of searches is to be made anew")
 
 const (
-	// indexPage is how many entries are read at once, indexBatch about how many are indexed in one transaction.
+	// indexPage is how many entries are read at once, indexBatch how many are indexed in one transaction, of about indexBytes at most: they are
+	// all in memory, and their words once more.
 	indexPage  = 500
 	indexBatch = 4000
+	indexBytes = 16 << 20
 	// What is appended waits for an indexPause that brings fewer than indexBusy entries: the cost of so few is not felt. After
 	// indexLong it waits no longer, nor when there are indexFar of it.
 	indexPause = 20 * time.Millisecond
@@ -96,13 +98,9 @@ func (x *index) follow(ctx context.Context) (err error) {
 			x.again.Store(false)
 			return errRenew
 		}
-		var batch []amp.Entry
-		for more := true; more && len(batch) < indexBatch; {
-			page, err := x.log.page(ctx, &amp.Filter{After: seq + uint64(len(batch))}, indexPage)
-			if err != nil {
-				return fmt.Errorf("read the journal: %v", err) // what is wrong with it is not the index's to mend
-			}
-			batch, more = append(batch, page...), len(page) == indexPage
+		batch, more, err := x.next(ctx, seq)
+		if err != nil {
+			return fmt.Errorf("read the journal: %v", err) // what is wrong with it is not the index's to mend
 		}
 		if len(batch) > 0 {
 			if err := x.add(db, batch); err != nil {
@@ -111,7 +109,7 @@ func (x *index) follow(ctx context.Context) (err error) {
 			seq = batch[len(batch)-1].Seq
 			x.move(seq)
 		}
-		if len(batch) >= indexBatch {
+		if more {
 			continue
 		}
 		if err := x.gather(ctx, seq); err != nil {
@@ -119,6 +117,41 @@ func (x *index) follow(ctx context.Context) (err error) {
 		}
 	}
 }
+
+// next are the entries behind one that are indexed together, and whether there may be more. One statement reads few of them.
+func (x *index) next(ctx context.Context, after uint64) (batch []amp.Entry, more bool, err error) {
+	for more, size := true, 0; more; {
+		n := len(batch)
+		if batch, size, err = x.page(ctx, batch, size, after+uint64(n)); err != nil {
+			return nil, false, err
+		}
+		if len(batch) >= indexBatch || size >= indexBytes {
+			return batch, true, nil
+		}
+		more = len(batch) == n+indexPage
+	}
+	return batch, false, nil
+}
+
+// page appends the entries behind one to a batch of a size.
+func (x *index) page(ctx context.Context, batch []amp.Entry, size int, after uint64) (_ []amp.Entry, _ int, err error) {
+	rows, err := x.log.reader.ask(ctx, selectBehind, int64(after))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for n := 0; n < indexPage && size < indexBytes && rows.Next(); n++ {
+		e, err := scanEntry(rows)
+		if err != nil {
+			return nil, 0, err
+		}
+		batch, size = append(batch, e), size+len(e.Body)
+	}
+	return batch, size, rows.Err()
+}
+
+// selectBehind selects the entries behind one.
+const selectBehind = "SELECT " + entryColumns + " FROM entry e LEFT JOIN task_key k ON k.key = e.task WHERE e.seq > ? ORDER BY e.seq"
 
 // gather waits for entries behind seq, and then for as long as the writer is busy: the disk and the processor are the writer's, and
 // many entries together are indexed for less. It ends before the index is far behind, and when somebody waits for it.

@@ -1,11 +1,16 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"arbiter/amp"
+	"arbiter/ssot/ssottest"
 )
 
 // The index waits while the writer is busy, never for long, never far behind, and not when somebody waits for it.
@@ -61,5 +66,43 @@ func TestIndex_gather(t *testing.T) {
 	stop()
 	if err := newLog(t.TempDir()).index.gather(ctx, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// However large entries are, few of them are in memory at once while they are indexed.
+func TestIndex_largeEntries(t *testing.T) {
+	t.Parallel()
+	log, err := Open(t.Context(), t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const n, size = 3*indexBytes/(1<<20) + 5, 1 << 20
+	for i := range n {
+		body := bytes.Repeat(fmt.Appendf(nil, "word%d ", i), size/6+1)[:size]
+		if _, err := log.Append(t.Context(), []amp.Record{ssottest.Raw(fmt.Sprint("large", i), "", body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for after := uint64(0); after < n; {
+		batch, more, err := log.index.next(t.Context(), after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(batch) == 0 || len(batch) > indexBytes/size || more != (len(batch) == indexBytes/size) || batch[0].Seq != after+1 {
+			t.Fatalf("%d entries of %d bytes together behind entry %d, more: %v", len(batch), size, after, more)
+		}
+		after = batch[len(batch)-1].Seq
+	}
+	if err := log.Index(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, err := log.Find(t.Context(), ssottest.Search(t, fmt.Sprint("word", n-1)))
+	if err != nil || found.Count != 1 {
+		t.Errorf("%d found, %v", found.Count, err)
 	}
 }
