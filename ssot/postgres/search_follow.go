@@ -14,7 +14,7 @@ import (
 const (
 	// indexPage is how many entries are indexed in one transaction, indexBytes about how many bytes of them.
 	indexPage  = search.MaxPage
-	indexBytes = 16 << 20
+	indexBytes = 4 << 20
 	// indexPause is how long it waits when there was less, so that many entries are indexed together, and while another does it.
 	indexPause = time.Second
 )

@@ -19,6 +19,9 @@ const (
 	// newestMost is how many chunks the newest part can have: two neighbours hold more than newestChunk together, but for the last few,
 	// each of which has half as many as the one before.
 	newestMost = 2*newestPart/newestChunk + 16
+	// mostSheets is how many sheets chunks have together that are joined, about 15 MB: the terms of both are in memory then, at thirty times
+	// that when no two entries have one in common. What ordinary texts are made of never comes to that.
+	mostSheets = 1 << 13
 )
 
 // run is a run of entries with their terms.
@@ -29,6 +32,15 @@ type run struct {
 }
 
 func (r *run) size() int { return int(r.last-r.first) + 1 }
+
+// weight is about how many sheets it has, rather too many.
+func (r *run) weight() int {
+	n := 0
+	for i := range r.terms {
+		n += len(r.terms[i].term) + len(r.terms[i].at) + 4
+	}
+	return n / sheetSize
+}
 
 // grow puts the entries that follow behind those of r.
 func (r *run) grow(behind *run) {
@@ -56,6 +68,13 @@ func Add(ctx context.Context, w Writer, page []amp.Entry) error {
 	}
 	r := &run{first: page[0].Seq, last: page[len(page)-1].Seq, terms: postingsOf(page), times: momentsOf(page)}
 	for len(newest) > 0 && newest[0].size() < 2*r.size() && newest[0].size()+r.size() <= newestChunk {
+		heavy, err := weigh(ctx, w, &newest[0])
+		if err != nil {
+			return err
+		}
+		if heavy+r.weight() > mostSheets {
+			break
+		}
 		before, err := take(ctx, w, &newest[0])
 		if err != nil {
 			return err
@@ -80,14 +99,21 @@ func settle(ctx context.Context, w Writer, size int, before []Chunk) error {
 	if size < newestPart {
 		return nil
 	}
-	var runs []*run
-	for size = 0; part > 0 && size+before[part-1].size() <= maxChunk; part-- {
-		r, err := take(ctx, w, &before[part-1])
-		if err != nil {
+	var n int
+	var err error
+	for ; part > 1; part-- { // what is too heavy to be joined stays as it is
+		if n, err = joinable(ctx, w, before[:part]); err != nil || n > 1 {
+			break
+		}
+	}
+	if err != nil || n < 2 {
+		return err
+	}
+	runs := make([]*run, n)
+	for i := range runs {
+		if runs[i], err = take(ctx, w, &before[part-1-i]); err != nil {
 			return err
 		}
-		size += r.size()
-		runs = append(runs, r)
 	}
 	for len(runs) > 1 { // neighbours of a size, so that few terms are copied often
 		for i := 0; i+1 < len(runs); i += 2 {
@@ -100,6 +126,32 @@ func settle(ctx context.Context, w Writer, size int, before []Chunk) error {
 		runs = runs[:(len(runs)+1)/2]
 	}
 	return put(ctx, w, runs[0])
+}
+
+// joinable is how many of the oldest of some chunks, newest first, can be one.
+func joinable(ctx context.Context, w Writer, chunks []Chunk) (n int, err error) {
+	size, sheets := 0, 0
+	for ; n < len(chunks); n++ {
+		c := &chunks[len(chunks)-1-n]
+		heavy, err := weigh(ctx, w, c)
+		if err != nil {
+			return 0, err
+		}
+		if size, sheets = size+c.size(), sheets+heavy; size > maxChunk || sheets > mostSheets {
+			break
+		}
+	}
+	return n, nil
+}
+
+// weigh is how many sheets a chunk has.
+func weigh(ctx context.Context, w Writer, c *Chunk) (sheets int, err error) {
+	data, err := w.Times(ctx, c.First)
+	if err != nil {
+		return 0, err
+	}
+	sheets, _, err = readWeight(data)
+	return sheets, err
 }
 
 // take reads a chunk and removes it.
@@ -124,5 +176,6 @@ func take(ctx context.Context, w Writer, c *Chunk) (*run, error) {
 func put(ctx context.Context, w Writer, r *run) error {
 	all := bounds(r.times)
 	c := &Chunk{First: r.first, Last: r.last, Early: all.early, Late: all.late}
-	return w.Put(ctx, c, c.writeMoments(r.times), sheets(r.terms, c.size()))
+	written := sheets(r.terms, c.size())
+	return w.Put(ctx, c, c.writeMoments(r.times, len(written)), written)
 }

@@ -1,8 +1,10 @@
 package search
 
 import (
+	"crypto/md5" //nolint:gosec // for words by chance
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,5 +61,42 @@ func TestAdd_newestPart(t *testing.T) {
 				t.Errorf("an entry is written %.1f times", often)
 			}
 		})
+	}
+}
+
+// What is too heavy to be joined stays as it is, wherever it stands, and is found; what stands beside it is joined as ever.
+func TestAdd_heavy(t *testing.T) {
+	t.Parallel()
+	h := &held{chunks: map[uint64]heldChunk{}}
+	heavy := func(n int) {
+		for range n {
+			var body strings.Builder
+			for i := range 1 << 15 { // a word is a sum, so that no two begin alike
+				fmt.Fprintf(&body, "%x ", md5.Sum(fmt.Appendf(nil, "%d %d", len(h.entries), i)))
+			}
+			h.add(t, amp.Entry{Record: ssottest.Raw(fmt.Sprint("heavy", len(h.entries)), "", []byte(body.String()))})
+		}
+	}
+	heavy(20)
+	for range newestPart/MaxPage + 4 {
+		h.add(t, notes(len(h.entries), MaxPage)...)
+	}
+	heavy(2)
+	large, heaviest := 0, 0
+	for _, c := range h.chunks {
+		heaviest = max(heaviest, len(c.sheets))
+		if c.size() > maxChunk/2 {
+			large++
+		}
+	}
+	if heaviest > mostSheets || heaviest < mostSheets/4 || large != 1 {
+		t.Errorf("a chunk has %d sheets, %d chunks are large; want at most %d, and one", heaviest, large, mostSheets)
+	}
+	for _, seq := range []int{1, 7, 20, len(h.entries)} {
+		f := ssottest.Search(t, fmt.Sprintf("%x", md5.Sum(fmt.Appendf(nil, "%d %d", seq-1, 5))))
+		s := Search{Journal: h, Filter: &f, Last: uint64(len(h.entries)), Store: h, Reach: uint64(len(h.entries)), Count: true}
+		if found, err := s.Find(t.Context()); err != nil || found.Count != 1 || found.Entries[0].Seq != uint64(seq) {
+			t.Errorf("a word of entry %d is in %d entries, %v", seq, found.Count, err)
+		}
 	}
 }

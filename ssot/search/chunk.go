@@ -45,8 +45,9 @@ type Store interface {
 
 // Writer changes an index in one transaction, which the caller commits.
 type Writer interface {
-	// Chunks are those of [Store].
+	// Chunks and Times are those of [Store].
 	Chunks(ctx context.Context, after, before uint64, limit int) ([]Chunk, error)
+	Times(ctx context.Context, first uint64) ([]byte, error)
 	// Take removes a chunk and returns its times and its sheets' data, by their first terms.
 	Take(ctx context.Context, first uint64) (times []byte, sheets [][]byte, err error)
 	// Put adds a chunk.

@@ -3,6 +3,7 @@ package search
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"math"
 
 	"arbiter/amp"
 )
@@ -40,9 +41,11 @@ func joinMoments(before, behind []moment, first uint64) []moment {
 	return append(before, behind...)
 }
 
-// writeMoments writes how long after the earliest time of the chunk each of them begins, and how long it is, behind the sum of that.
-func (c *Chunk) writeMoments(all []moment) []byte {
-	data := make([]byte, 4, 4+6*len(all))
+// writeMoments writes how many sheets the chunk has, and how long after its earliest time each of the moments begins and how long it is, behind
+// the sum of that.
+func (c *Chunk) writeMoments(all []moment, sheets int) []byte {
+	data := make([]byte, 4, 8+6*len(all))
+	data = binary.AppendUvarint(data, uint64(sheets))
 	for _, m := range all {
 		data = binary.AppendUvarint(data, uint64(m.early-c.Early))
 		data = binary.AppendUvarint(data, uint64(m.late-m.early))
@@ -51,12 +54,24 @@ func (c *Chunk) writeMoments(all []moment) []byte {
 	return data
 }
 
-// readMoments reads what writeMoments wrote.
-func (c *Chunk) readMoments(data []byte) ([]moment, error) {
+// readWeight reads how many sheets a chunk has, and returns what stands behind that.
+func readWeight(data []byte) (sheets int, rest []byte, err error) {
 	if len(data) < 4 || crc32.ChecksumIEEE(data[4:]) != binary.BigEndian.Uint32(data) {
-		return nil, ErrBroken
+		return 0, nil, ErrBroken
 	}
-	data = data[4:]
+	weight, n := binary.Uvarint(data[4:])
+	if n <= 0 || weight > math.MaxInt32 {
+		return 0, nil, ErrBroken
+	}
+	return int(weight), data[4+n:], nil
+}
+
+// readMoments reads the moments that writeMoments wrote.
+func (c *Chunk) readMoments(data []byte) ([]moment, error) {
+	_, data, err := readWeight(data)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]moment, int(c.Last>>momentBits-c.First>>momentBits)+1)
 	for i := range all {
 		early, n := binary.Uvarint(data)

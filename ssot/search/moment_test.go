@@ -37,7 +37,11 @@ func TestMoments_property(t *testing.T) {
 		}
 		span := bounds(all)
 		c = Chunk{First: first, Last: entries[len(entries)-1].Seq, Early: span.early, Late: span.late}
-		data := c.writeMoments(all)
+		sheets := rapid.IntRange(0, 1<<20).Draw(r, "sheets")
+		data := c.writeMoments(all, sheets)
+		if got, _, err := readWeight(data); err != nil || got != sheets {
+			r.Fatalf("%d sheets, %v, want %d", got, err, sheets)
+		}
 		got, err := c.readMoments(data)
 		if err != nil || !slices.Equal(got, all) {
 			r.Fatalf("%v, %v", err, cmp.Diff(all, got, cmp.AllowUnexported(moment{})))
@@ -65,7 +69,7 @@ func TestMoments_property(t *testing.T) {
 // FuzzMoments: no bytes make a reader panic, whatever their sum says.
 func FuzzMoments(f *testing.F) {
 	c := Chunk{First: 1, Last: 300}
-	f.Add(c.writeMoments([]moment{{0, 5}, {3, 9}})[4:], uint64(1), uint64(299))
+	f.Add(c.writeMoments([]moment{{0, 5}, {3, 9}}, 7)[4:], uint64(1), uint64(299))
 	f.Fuzz(func(_ *testing.T, data []byte, first, more uint64) {
 		c := Chunk{First: first % (1 << 40)}
 		c.Last = c.First + more%maxChunk

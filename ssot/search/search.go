@@ -19,7 +19,7 @@ import (
 
 // Version is raised when the terms of entries change, see [amp.Terms], or how they are written, here or in a store: an index with another one
 // is made anew.
-const Version = 6
+const Version = 7
 
 // maxClauses is how many things the index is asked for at once; the rest is for Match.
 const maxClauses = 24

@@ -75,7 +75,7 @@ const (
 	// all in memory, and their words once more.
 	indexPage  = 500
 	indexBatch = 4000
-	indexBytes = 16 << 20
+	indexBytes = 4 << 20
 	// What is appended waits for an indexPause that brings fewer than indexBusy entries: the cost of so few is not felt. After
 	// indexLong it waits no longer, nor when there are indexFar of it.
 	indexPause = 20 * time.Millisecond

@@ -68,9 +68,8 @@ func (v *view) Chunks(ctx context.Context, after, before uint64, limit int) ([]s
 }
 
 // Times are those of the file.
-func (v *view) Times(ctx context.Context, first uint64) (data []byte, err error) {
-	err = v.tx.QueryRowContext(ctx, "SELECT times FROM chunk WHERE first = ?", int64(first)).Scan(&data)
-	return data, err
+func (v *view) Times(ctx context.Context, first uint64) ([]byte, error) {
+	return timesOf(ctx, v.tx, first)
 }
 
 // findSheets selects those sheets of some chunks that may have a term from one to before another.

@@ -42,6 +42,11 @@ func (w searchWriter) Chunks(ctx context.Context, after, before uint64, limit in
 	return chunks(ctx, w.Tx, after, before, limit)
 }
 
+// Times are those of the file.
+func (w searchWriter) Times(ctx context.Context, first uint64) ([]byte, error) {
+	return timesOf(ctx, w.Tx, first)
+}
+
 // Take removes the rows of a chunk.
 func (w searchWriter) Take(ctx context.Context, first uint64) (times []byte, sheets [][]byte, err error) {
 	if err := w.QueryRowContext(ctx, "DELETE FROM chunk WHERE first = ? RETURNING times", int64(first)).Scan(&times); err != nil {
@@ -76,6 +81,12 @@ func (w searchWriter) Put(ctx context.Context, c *search.Chunk, times []byte, sh
 		}
 	}
 	return nil
+}
+
+// timesOf is the list of times of a chunk.
+func timesOf(ctx context.Context, q querier, first uint64) (data []byte, err error) {
+	err = q.QueryRowContext(ctx, "SELECT times FROM chunk WHERE first = ?", int64(first)).Scan(&data)
+	return data, err
 }
 
 // chunks are those that have entries between two, both apart, newest first.
