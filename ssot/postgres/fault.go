@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,19 +99,26 @@ func code(err error) string {
 
 // panicked reports whether the server died of what it says, for instance for want of room for its log: whether the transaction is stored is
 // known when it is back.
-func panicked(e *pgconn.PgError) bool { return e.SeverityUnlocalized == "PANIC" }
+func panicked(e *pgconn.PgError) bool { return severity(e) == "PANIC" }
+
+// final reports whether what the server says is the last that it says on the connection, whatever its language: whether what was sent is stored
+// is not known.
+func final(e *pgconn.PgError) bool { return severity(e) == "FATAL" || panicked(e) }
+
+// severity is that of an error in English, where the server says it.
+func severity(e *pgconn.PgError) string { return cmp.Or(e.SeverityUnlocalized, e.Severity) }
 
 // lost reports whether an error is about the connection, which another one may not have.
 func lost(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && panicked(e) {
-		return true
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (panicked(e) || final(e) && !connecting) {
+		return true // for instance since nobody used it for long
 	}
 	c := code(err)
 	switch c {
 	case tooManyConnections, readOnlyTransaction, idleInTransaction, adminShutdown, crashShutdown, cannotConnectNow:
 		return true
 	case "":
-		_, connecting := errors.AsType[*pgconn.ConnectError](err)
 		return connecting || errors.Is(err, errBroken)
 	}
 	return c[:2] == connectionExceptions

@@ -130,7 +130,7 @@ func (w *writer) try(f func(context.Context) error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Severity != "FATAL" && e.Severity != "PANIC" {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && !final(e) {
 		w.sent = nil // an answer: it was not committed
 	}
 	w.revert()
