@@ -142,8 +142,11 @@ func (p *refusalPage) drawRaw(b *ui.Block, it *refusalItem, h int) *ui.Block {
 		title = "[" + title + "]"
 	}
 	mode := "w cuts lines"
-	if !p.raw.wrap {
+	switch {
+	case !p.raw.wrap:
 		mode = "w wraps"
+	case b.Width() < 70:
+		mode = "w cuts"
 	}
 	have := it.kept
 	if !p.raw.whole {

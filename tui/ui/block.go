@@ -265,7 +265,7 @@ func (b *Block) Fit(h int) *Block {
 const minFacts = 4
 
 // RuleLine returns a rule line of exactly w cells with a title at the left and facts at the right, both safe
-// already. The facts give way first, then the title.
+// already. The facts give way first, the last of them before the others, then the title.
 func RuleLine(th *theme.Theme, w int, title, facts string) string {
 	sg := th.Signs
 	if w <= 0 {
@@ -281,7 +281,7 @@ func RuleLine(th *theme.Theme, w int, title, facts string) string {
 	if left := room - Width(title) - 2; left < minFacts {
 		facts = ""
 	} else {
-		facts = Cut(facts, left)
+		facts = cutFacts(facts, left)
 	}
 	var out strings.Builder
 	out.Grow(len(sg.Rule)*w + len(title) + len(facts) + 96)
@@ -307,6 +307,22 @@ func RuleLine(th *theme.Theme, w int, title, facts string) string {
 	}
 	write(theme.Reset)
 	return out.String()
+}
+
+// tellingFact is how much of a fact that is cut must be left, with the ellipsis, to say anything.
+const tellingFact = 10
+
+// cutFacts returns as many of the facts between dots, from the first on, as fit into w cells. The last one is cut only where enough
+// of it stays.
+func cutFacts(facts string, w int) string {
+	for Width(facts) > w {
+		i := strings.LastIndex(facts, " · ")
+		if i < 0 || w-Width(facts[:i])-3 >= tellingFact {
+			return Cut(facts, w)
+		}
+		facts = facts[:i]
+	}
+	return facts
 }
 
 // Wrap returns s broken at blanks into rows of at most w cells; words that are longer are broken inside. Styles

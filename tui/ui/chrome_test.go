@@ -121,6 +121,9 @@ func TestRuleLine(t *testing.T) {
 		{10, "", "", "──────────"},
 		{14, "", "proof", "────── proof ─"},
 		{5, "title", "facts", "─────"},
+		{28, "Inbox", "1-6 of 7 · severity, age", "─ Inbox ───────── 1-6 of 7 ─"},
+		{34, "Inbox", "1-6 of 7 · severity, age", "─ Inbox ── 1-6 of 7 · severity,… ─"},
+		{19, "Inbox", "severity, age · 7", "─ Inbox ── sever… ─"},
 	} {
 		got := ansi.Strip(RuleLine(th, tc.w, tc.title, tc.facts))
 		if Width(got) != tc.w {

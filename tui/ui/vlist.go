@@ -170,11 +170,14 @@ func (l *List) Seen() (first, last, n int) {
 	return first, last, l.count
 }
 
-// Part says what the last Render drew, "1-9 of 16", "" when that was all.
+// Part says what the last Render drew, "1-9 of 16" or "3 of 16", "" when that was all.
 func (l *List) Part() string {
 	first, last, n := l.Seen()
-	if last-first+1 >= n {
+	switch {
+	case last-first+1 >= n:
 		return ""
+	case first == last:
+		return strconv.Itoa(first) + " of " + strconv.Itoa(n)
 	}
 	return strconv.Itoa(first) + "-" + strconv.Itoa(last) + " of " + strconv.Itoa(n)
 }

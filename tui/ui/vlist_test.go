@@ -170,6 +170,21 @@ func TestList_click(t *testing.T) {
 	}
 }
 
+// What is on the screen is a part of a longer list, a single row too, or all of it.
+func TestList_part(t *testing.T) {
+	t.Parallel()
+	l := NewList(theme.Default(), numbered(10).source())
+	for _, tc := range []struct {
+		h    int
+		want string
+	}{{1, "1 of 10"}, {4, "1-4 of 10"}, {10, ""}, {0, "0 of 10"}} {
+		l.Render(20, tc.h)
+		if got := l.Part(); got != tc.want {
+			t.Errorf("%d rows of 10 are called %q, want %q", tc.h, got, tc.want)
+		}
+	}
+}
+
 func TestList_cache(t *testing.T) {
 	t.Parallel()
 	s := numbered(1000)
