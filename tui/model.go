@@ -236,6 +236,7 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 		m.banner = banner{f.What, e.Now.Add(bannerFor)}
 	}
 	m.gen = msg.gen
+	m.compareVersions(msg.state)
 	e.Board, e.State = msg.board, msg.state
 	e.Index.roles = e.roles()
 	e.Index.rebuild(e.Board, e.gone)
@@ -248,6 +249,21 @@ func (m *model) synchronise(msg syncedMsg) tea.Cmd {
 		cmds = append(cmds, m.openFirst())
 	}
 	return tea.Batch(cmds...)
+}
+
+// compareVersions says when the coordinator is another version than this program, once for each.
+func (m *model) compareVersions(now *amp.CoordinatorState) {
+	e := m.env
+	if now == nil || now.Version == e.Version || now.Version == "" || e.Version == "" || e.State != nil && e.State.Version == now.Version {
+		return
+	}
+	f := failure{
+		What:  "The coordinator is version " + now.Version + ", this screen " + e.Version + ".",
+		Means: "What only one of the two knows may be missing here, or be refused.",
+		Next:  "Leave with q and open Arbiter again; if the coordinator is the older one: arbiter down, arbiter up.",
+	}
+	e.keep(f)
+	m.banner = banner{f.What + " " + f.Next, e.Now.Add(bannerFor)}
 }
 
 // openFirst goes to the place that the program was started with.

@@ -28,6 +28,10 @@ const (
 	maxBackoff = 10 * time.Second
 	// lostAfter is how long the coordinator may be away before the screen says offline instead of retry.
 	lostAfter = 10 * time.Second
+	// answerWithin is how long a question may stay without an answer before it is asked anew: a connection may be lost without a word.
+	// Each time it is doubled, up to maxAnswer: a large board over a slow line takes long.
+	answerWithin = 30 * time.Second
+	maxAnswer    = 10 * time.Minute
 )
 
 // connPhase is how the connection stands.
@@ -81,6 +85,8 @@ type (
 var (
 	errOverflow = errors.New("more entries came than the screen could take")
 	errResync   = errors.New("the screen lost its place in the journal")
+	errMute     = errors.New("the coordinator takes questions and does not answer")
+	errAnew     = errors.New("the coordinator was started anew")
 )
 
 // pump carries entries from the session to the program: bounded, at most one batch per frame, and never so slow that
@@ -93,6 +99,8 @@ type pump struct {
 	nudge   chan struct{} // ends the wait for the next attempt
 	// goes runs a goroutine of the pump; a panic in it must not leave the terminal broken.
 	goes func(fn func())
+	// state is what the coordinator said of itself when the board came; only run touches it.
+	state *amp.CoordinatorState
 
 	mu      sync.Mutex
 	gen     int
@@ -142,10 +150,11 @@ func (p *pump) run(ctx context.Context) {
 	wg.Go(func() { p.goes(func() { p.flush(ctx) }) })
 	var away time.Time
 	why := ""
-	for wait := time.Second; ctx.Err() == nil; {
-		head, err := p.sync(ctx, why)
+	for wait, within := time.Second, answerWithin; ctx.Err() == nil; {
+		var head uint64
+		err := p.ask(ctx, away, within, func(ctx context.Context) (err error) { head, err = p.sync(ctx, why); return err })
 		for err == nil {
-			wait, away = time.Second, time.Time{}
+			wait, within, away, why = time.Second, answerWithin, time.Time{}, ""
 			p.send(ctx, connMsg{phase: live})
 			head, err = p.follow(ctx, head)
 			if errors.Is(err, errResync) || errors.Is(err, errOverflow) || ctx.Err() != nil {
@@ -157,11 +166,15 @@ func (p *pump) run(ctx context.Context) {
 			if !p.pause(ctx, away, wait, err) {
 				return
 			}
-			err = p.reach(ctx, head)
+			err = p.ask(ctx, away, within, func(ctx context.Context) error { return p.reach(ctx, head) })
 		}
 		switch {
 		case ctx.Err() != nil:
 			return
+		case errors.Is(err, errAnew):
+			continue
+		case errors.Is(err, errMute):
+			within = min(2*within, maxAnswer)
 		case errors.Is(err, errResync), errors.Is(err, errOverflow):
 			why = err.Error()
 			continue
@@ -196,7 +209,40 @@ func (p *pump) pause(ctx context.Context, away time.Time, wait time.Duration, er
 	}
 }
 
-// reach asks whether the journal goes on from seq.
+// ask puts questions to the coordinator, which it may leave without an answer for so long. When that takes as long as being away may,
+// the screen says so while it goes on waiting; before the first board it only waits.
+func (p *pump) ask(ctx context.Context, away time.Time, within time.Duration, questions func(ctx context.Context) error) error {
+	asking, stop := context.WithTimeoutCause(ctx, within, errMute)
+	defer stop()
+	if away.IsZero() {
+		away = p.now()
+	}
+	silent := time.NewTimer(max(lostAfter-p.now().Sub(away), time.Second))
+	defer silent.Stop()
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	first := p.state == nil
+	wg.Go(func() {
+		select {
+		case <-silent.C:
+			if first {
+				return
+			}
+			p.send(asking, connMsg{phase: offline, since: away, next: p.now(), err: errMute})
+		case <-done:
+		}
+	})
+	err := questions(asking)
+	close(done)
+	stop() // so that nothing is sent behind the answer
+	wg.Wait()
+	if err != nil && errors.Is(context.Cause(asking), errMute) {
+		return errMute
+	}
+	return err
+}
+
+// reach asks whether the journal goes on from seq, with the coordinator that was there before.
 func (p *pump) reach(ctx context.Context, seq uint64) error {
 	page, err := p.session.Query(ctx, amp.Query{Kind: amp.QueryEntries, Filter: amp.Filter{After: seq, Limit: 1}})
 	if err != nil {
@@ -204,6 +250,13 @@ func (p *pump) reach(ctx context.Context, seq uint64) error {
 	}
 	if page.Head.Seq < seq {
 		return fmt.Errorf("the journal ends at #%d, before #%d: %w", page.Head.Seq, seq, errResync)
+	}
+	status, err := p.session.Query(ctx, amp.Query{Kind: amp.QueryStatus})
+	if err != nil {
+		return err
+	}
+	if now, was := status.Status, p.state; now != nil && (was == nil || !now.Started.Equal(was.Started) || now.Version != was.Version) {
+		return errAnew
 	}
 	return nil
 }
@@ -229,6 +282,7 @@ func (p *pump) sync(ctx context.Context, why string) (uint64, error) {
 	if status, err := p.session.Query(ctx, amp.Query{Kind: amp.QueryStatus}); err == nil {
 		m.state = status.Status // without it the screen shows less
 	}
+	p.state = m.state
 	p.mu.Lock()
 	p.gen++
 	p.pending = nil

@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +34,7 @@ func want[T any](t *testing.T, p *pump) T {
 	}
 }
 
-func runPump(t *testing.T, s *tuitest.Script) *pump {
+func runPump(t *testing.T, s Session) *pump {
 	t.Helper()
 	p := newPump(s, time.Now)
 	done := make(chan struct{})
@@ -240,4 +242,134 @@ func startIdle(t *testing.T, s *tuitest.Script) *seat {
 	t.Helper()
 	t.Cleanup(func() { time.Sleep(25 * time.Hour) }) // timers of the program end after it; time is free here
 	return startThemed(t, s, theme.Default(), 80, 24)
+}
+
+// mute is a coordinator that takes questions and answers none while it is held.
+type mute struct {
+	*tuitest.Script
+	mu   sync.Mutex
+	held chan struct{} // nil: it answers
+}
+
+func (s *mute) hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := make(chan struct{})
+	s.held = ch
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held = nil
+		close(ch)
+	}
+}
+
+func (s *mute) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return amp.Page{}, ctx.Err()
+		}
+	}
+	return s.Script.Query(ctx, q)
+}
+
+// A coordinator that takes the question and never answers is away, not forever tried again; when it answers, all goes on.
+func TestPump_mute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &mute{Script: tuitest.Scene()}
+		p := runPump(t, s)
+		want[syncedMsg](t, p)
+		want[connMsg](t, p)
+		release := s.hold()
+		begin := time.Now()
+		s.Cut(errors.New("broken"))
+		synctest.Wait()
+		s.Cut(nil)
+		asked := 0
+		for {
+			c := want[connMsg](t, p)
+			if c.phase == retrying {
+				asked++
+				continue
+			}
+			if c.phase != offline || !errors.Is(c.err, errMute) || c.since != begin {
+				t.Fatalf("phase %v since %v, because %v", c.phase, c.since, c.err)
+			}
+			break
+		}
+		if took := time.Since(begin); asked != 1 || took < lostAfter || took > lostAfter+2*time.Second {
+			t.Errorf("asked %d times, given up after %v", asked, took)
+		}
+		time.Sleep(3 * answerWithin) // questions are asked anew: the answer to an old one may be lost
+		release()
+		for {
+			switch msg := read(t, p).(type) {
+			case connMsg:
+				if msg.phase == live {
+					return
+				}
+			case syncedMsg:
+			}
+		}
+	})
+}
+
+// A coordinator that was started anew in a moment may be another version, with other agents: what it says of itself is read again.
+func TestPump_restarted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := tuitest.Scene()
+		p := runPump(t, s)
+		want[syncedMsg](t, p)
+		want[connMsg](t, p)
+		synctest.Wait()
+		s.Cut(errors.New("gone"))
+		synctest.Wait()
+		s.Cut(nil)
+		if c := want[connMsg](t, p); c.phase != retrying {
+			t.Fatalf("phase %v, want retrying", c.phase)
+		}
+		if c := want[connMsg](t, p); c.phase != live { // the same one: nothing is read anew
+			t.Fatalf("phase %v, want live", c.phase)
+		}
+		synctest.Wait()
+		s.SetState(func(c *amp.CoordinatorState) { c.Version, c.Started = "next", time.Now() })
+		s.Cut(errors.New("gone"))
+		synctest.Wait()
+		s.Cut(nil)
+		again := want[syncedMsg](t, p)
+		if again.state == nil || again.state.Version != "next" || again.why != "" {
+			t.Errorf("synchronised with %+v, because %q", again.state, again.why)
+		}
+	})
+}
+
+// Why the board was read anew is said once: a connection that breaks later is no reason of then.
+func TestPump_reasonOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := tuitest.Scene()
+		p := runPump(t, s)
+		want[syncedMsg](t, p)
+		want[connMsg](t, p)
+		p.resync("a fold failed")
+		if again := want[syncedMsg](t, p); again.why == "" {
+			t.Error("no reason")
+		}
+		want[connMsg](t, p)
+		s.Cut(errors.New("gone"))
+		for range 3 {
+			want[connMsg](t, p)
+		}
+		s.Cut(nil)
+		if again := want[syncedMsg](t, p); again.why != "" {
+			t.Errorf("the board is read anew because %q, long ago", again.why)
+		}
+	})
 }

@@ -155,3 +155,27 @@ func TestResync_banner(t *testing.T) {
 	s.Press("j").Hides("The board was read anew")
 	s.Press("ctrl+o").Shows("The board was read anew")
 }
+
+// A coordinator of another version, there or put in place under an open screen, is said to be one, once.
+func TestVersion_another(t *testing.T) {
+	t.Parallel()
+	script := tuitest.Scene()
+	other := func(version string) {
+		script.SetState(func(c *amp.CoordinatorState) { c.Version = version })
+	}
+	other("next")
+	const said = "! The coordinator is version next, this screen test."
+	s := start(t, script, 100, 30)
+	s.WaitFor(said)
+	script.Advance(bannerFor + time.Second)
+	s.Press("j").Hides(said)
+	s.model.pump.resync("the screen was asleep")
+	s.WaitFor("! The board was read anew")
+	s.Press("ctrl+o", "j").Shows("The coordinator is version next, this screen test.", "arbiter down,")
+	other("test")
+	s.model.pump.resync("the screen was asleep again")
+	s.WaitFor("asleep again")
+	other("\x1b[2Jthird")
+	s.model.pump.resync("the screen was asleep")
+	s.WaitFor("! The coordinator is version ␛[2Jthird, this screen test.")
+}
