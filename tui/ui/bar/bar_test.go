@@ -388,3 +388,19 @@ func TestBar_templates(t *testing.T) {
 		t.Errorf("a template that is not there: %+v, text %q", e, b.Draft())
 	}
 }
+
+// What a decision leads to is never cut: where the row is too short, the keys that anybody guesses are left out.
+func TestBar_hint(t *testing.T) {
+	t.Parallel()
+	ask := high()
+	ask.Text = "Guidance"
+	for w, want := range map[int]string{
+		100: " i write · tab choose · ↵ confirm · esc cancel · runs 10 s after that, u takes it back ",
+		80:  " i write · tab choose · ↵ confirm · runs 10 s after that, u takes it back ",
+		60:  " i write · runs 10 s after that, u takes it back",
+	} {
+		if text := screen(Open(ask, "", t0), w, 24, t0); !strings.Contains(text, want) {
+			t.Errorf("at %d cells %q is missing:\n%s", w, want, text)
+		}
+	}
+}

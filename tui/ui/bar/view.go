@@ -134,14 +134,26 @@ func (b *Bar) foot(th *theme.Theme, w int, now time.Time, dense int) *ui.Block {
 	case b.why != "":
 		out.Say(theme.Alert, "  "+b.why)
 	}
-	hint := "tab choose · " + th.Signs.Enter + " confirm · esc cancel"
+	return out.Add(" " + th.S(theme.Muted, b.hint(th, w-1)))
+}
+
+// hint says the keys and, last, what follows. Where there is no room for all, the keys that are guessed give way.
+func (b *Bar) hint(th *theme.Theme, w int) string {
+	keys := []string{"tab choose", th.Signs.Enter + " confirm", "esc cancel"}
 	if b.focus != onText && slices.Contains(b.stops(true), onText) {
-		hint = "i write · " + hint
+		keys = append([]string{"i write"}, keys...)
 	}
+	after := ""
 	if b.ask.After != "" {
-		hint += " · " + ui.Safe(b.ask.After)
+		after = " · " + ui.Safe(b.ask.After)
 	}
-	return out.Add(" " + th.S(theme.Muted, hint))
+	for {
+		hint := strings.Join(keys, " · ") + after
+		if len(keys) == 1 || ui.Width(hint) <= w {
+			return hint
+		}
+		keys = keys[:len(keys)-1]
+	}
 }
 
 func (b *Bar) drawText(out *ui.Block, th *theme.Theme, dense int) {
