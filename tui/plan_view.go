@@ -451,13 +451,22 @@ func (p *planPage) ifIdle(b *ui.Block, t *amp.Task) {
 	}
 }
 
+// subtaskName is the number of a subtask and, where it says more, its id.
+func subtaskName(s amp.Subtask, i int) string {
+	n := "S" + strconv.Itoa(i+1)
+	if strings.HasSuffix(s.SubtaskID, n) {
+		return s.SubtaskID
+	}
+	return n + " " + s.SubtaskID
+}
+
 // detail is the right pane: the part under the cursor in full, the delta, the contract.
 func (p *planPage) detail(t *amp.Task, w int) *ui.Block {
 	b := ui.NewBlock(p.e.Theme, w)
 	changes := p.changes()
 	switch s, i, ok := p.subtask(); {
 	case ok:
-		b.Rule(fmt.Sprintf("S%d %s", i+1, s.SubtaskID), fmt.Sprintf("~%d lines", s.EstimatedLines)).Quote(2, s.Description, 0)
+		b.Rule(subtaskName(s, i), fmt.Sprintf("~%d lines", s.EstimatedLines)).Quote(2, s.Description, 0)
 	default:
 		if text, i, ok := p.criterion(); ok {
 			b.Rule(fmt.Sprintf("Criterion %d", i+1), "").Quote(2, text, 0)
