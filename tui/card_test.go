@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
 	"arbiter/amp"
 	"arbiter/tui/tuitest"
 )
@@ -505,5 +508,26 @@ func TestInbox_numbers(t *testing.T) {
 	m.Update(key("1"))
 	if m.nav.top().at.Kind != KindInbox || m.env.sheet == nil && m.overlay == nil {
 		t.Errorf("1 in the card that has the focus stages nothing")
+	}
+}
+
+// The card of an escalation below the list has room for its ways out: its rule says what and of which task once.
+func TestInbox_waysOutInSight(t *testing.T) {
+	t.Parallel()
+	m := still(t, decisionScene(), 80, 24)
+	readPasts(t, m)
+	visit(t, m, Place{Kind: KindInbox})
+	all := ansi.Strip(m.View())
+	for _, want := range []string{"#82 critical  T-2026-004  Migrate task table v7 ─", "1-4 of 7", "1  Unlock with guidance and redispatch"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not on the screen:\n%s", want, all)
+		}
+	}
+	if strings.Contains(all, "What happened") {
+		t.Errorf("it is said twice what the card is about:\n%s", all)
+	}
+	m.Update(tea.WindowSizeMsg{Width: 140, Height: 40})
+	if all := ansi.Strip(m.View()); !strings.Contains(all, "18m │") || !strings.Contains(all, "Inbox 7 ─") {
+		t.Errorf("the list runs into the card, or its title is cut:\n%s", all)
 	}
 }

@@ -351,8 +351,11 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 		}
 	}
 	title := strings.TrimRight("Inbox  "+p.counts(), " ")
-	if two && p.kind != "" {
+	switch {
+	case two && p.kind != "":
 		title = "Inbox"
+	case ui.Width(title) > lw-partCells:
+		title = fmt.Sprintf("Inbox %d", e.Index.Inbox)
 	}
 	b.Rule(title, facts)
 	p.search.row(e, b)
@@ -360,19 +363,26 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 		p.nothing(b)
 		return b.Fit(h)
 	}
-	b.Add(p.columns(lw).Head())
+	rows := lw
+	if two {
+		rows-- // a blank before the line between the panes
+	}
+	b.Add(p.columns(rows).Head())
 	p.listTop = b.Height()
 	room := max(h-b.Height(), 0)
 	if two {
 		p.left, p.listH = lw, room
-		b.Append(p.list.Render(lw, room)).RuleSeen(0, title, facts, p.list)
+		b.Append(p.list.Render(rows, room)).RuleSeen(0, title, facts, p.list)
 		right := p.drawCard(ui.NewBlock(e.Theme, rw), &n, t, h)
 		return ui.Beside(b.Fit(h), right.Fit(h)).Fit(h)
 	}
-	p.listH = min(len(p.rows), max(room/3, 3), room)
+	p.listH = min(len(p.rows), max(room/4, 3), room) // the card has more to say
 	b.Append(p.list.Render(lw, p.listH)).RuleSeen(0, title, facts, p.list)
 	return p.drawCard(b, &n, t, h-b.Height()).Fit(h)
 }
+
+// partCells is the room of a rule line for which part of the list is on the screen.
+const partCells = 20
 
 // drawCard appends the card in h rows.
 func (p *inboxPage) drawCard(b *ui.Block, n *need, t *amp.Task, h int) *ui.Block {
@@ -384,13 +394,18 @@ func (p *inboxPage) drawCard(b *ui.Block, n *need, t *amp.Task, h int) *ui.Block
 	if p.onCard {
 		title = "[" + title + "]"
 	}
-	b.RuleStyled(e.Theme.S(theme.Title, ui.Safe(title)), e.statusText(t.Status, false)+rejects(t))
 	c := e.newColumn(b.Width())
 	cursor := ""
 	if p.onCard {
 		cursor = p.view.id
 	}
 	e.drawCard(c, n, t, cursor, p.inside())
+	status := e.statusText(t.Status, false) + rejects(t)
+	if n.Kind == amp.NeedEscalation && escalationOf(n, t) != nil { // its first rule says what this one says
+		c.behead()
+		title += "  " + ui.Cut(ui.Safe(titleOf(t)), b.Width()-ui.Width(title)-ui.Width(status)-10)
+	}
+	b.RuleStyled(e.Theme.S(theme.Title, strings.TrimRight(ui.Safe(title), " ")), status)
 	return b.Append(p.view.show(c, h-1))
 }
 

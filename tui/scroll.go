@@ -26,6 +26,14 @@ func (c *column) item(id string, draw func()) {
 	c.items = append(c.items, columnItem{id, from, c.Height()})
 }
 
+// behead takes the first row away, where another one says the same.
+func (c *column) behead() {
+	c.Block = c.Slice(1, c.Height())
+	for i := range c.items {
+		c.items[i].from, c.items[i].to = c.items[i].from-1, c.items[i].to-1
+	}
+}
+
 func (c *column) index(id string) int {
 	for i, it := range c.items {
 		if it.id == id {
