@@ -17,7 +17,7 @@ func TestApprove(t *testing.T) {
 		defer r.stop()
 		m := r.sees("Approve r1")
 		hash := r.j.board.Task(taskID).Plan.Hash
-		for _, want := range []string{"T-2026-001: plan r1 waits for approval, medium risk", "Make it count.", "S1, about 4 lines: multiply", hash, "terminate: only at the screen"} {
+		for _, want := range []string{"T-2026-001: plan r1 needs you, medium risk", "Make it count.", "S1, about 4 lines: multiply", hash, "terminate: only at the screen"} {
 			if !strings.Contains(m.Text, want) {
 				t.Errorf("the message has no %q:\n%s", want, m.Text)
 			}

@@ -98,13 +98,13 @@ func headline(n *need, t *amp.Task) string {
 		}
 		return n.what(t)
 	case amp.NeedPlan:
-		return fmt.Sprintf("plan r%d waits for approval, %s risk", t.Plan.Revision, risk(t.Plan.RiskLevel))
+		return fmt.Sprintf("plan r%d needs you, %s risk", t.Plan.Revision, risk(t.Plan.RiskLevel))
 	case amp.NeedQuestion:
 		return "an agent waits for an answer: " + string(n.question(t).Type)
 	case amp.NeedHeld:
 		return strings.ReplaceAll(string(t.Hold.Kind), "_", " ") + " is held"
 	case amp.NeedDelivery:
-		return "approved, waits for delivery"
+		return "approved, not delivered yet"
 	case amp.NeedFailed, amp.NeedStopped:
 	}
 	return n.what(t)

@@ -136,7 +136,7 @@ func TestDeadLetter(t *testing.T) {
 			if err != nil || strings.Count(string(data), "\n") != 1 || !strings.Contains(string(data), `"webhook":"ops"`) {
 				t.Errorf("%s: %s: %v", name, data, err)
 			}
-			if len(s.got) != 2 || !strings.Contains(s.got[1].body+s.got[0].body, "plan r2 waits") || !strings.HasPrefix(s.got[0].body, `{"text":"*T-2026-001: plan r`) {
+			if len(s.got) != 2 || !strings.Contains(s.got[1].body+s.got[0].body, "plan r2 needs you") || !strings.HasPrefix(s.got[0].body, `{"text":"*T-2026-001: plan r`) {
 				t.Errorf("%s: %+v", name, s.got)
 			}
 		})

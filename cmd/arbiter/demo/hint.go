@@ -23,7 +23,7 @@ func Hint(b *amp.Board) string {
 		switch t.Status {
 		case amp.AwaitingApproval:
 			if approval == "" {
-				approval = fmt.Sprintf("%s waits for approval: 4 enter, %s · %s", id, approve(t.Plan.RiskLevel), s.Shows)
+				approval = fmt.Sprintf("%s needs you: 4 enter, %s · %s", id, approve(t.Plan.RiskLevel), s.Shows)
 			}
 		case amp.Locked, amp.Suspended:
 			if t.Proof != 0 {
