@@ -22,8 +22,9 @@ type Field struct {
 	Limit       int  // bytes; 0 means 64 KiB
 
 	text string
-	cur  int // byte offset, always at the start of a grapheme
-	top  int // first row shown when there are more than fit
+	cur  int  // byte offset, always at the start of a grapheme
+	top  int  // first row shown when there are more than fit
+	over bool // something did not fit and was left out
 }
 
 // NewField returns an empty field of one line.
@@ -40,7 +41,7 @@ func (f *Field) Filled() bool { return strings.TrimSpace(f.text) != "" }
 
 // SetText replaces the text and puts the cursor behind it.
 func (f *Field) SetText(s string) {
-	f.text, f.cur, f.top = "", 0, 0
+	f.text, f.cur, f.top, f.over = "", 0, 0, false
 	f.Insert(s)
 }
 
@@ -56,19 +57,15 @@ func (f *Field) Replace(from, to int, s string) {
 	f.Insert(s)
 }
 
-// Insert types s at the cursor. What does not fit into the limit is left out.
+// Insert types s at the cursor. What does not fit into the limit is left out, and the field says so until something is deleted.
 func (f *Field) Insert(s string) {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = textsafe.Drop(strings.ReplaceAll(s, "\r", "\n"))
 	if !f.Multi {
 		s = strings.ReplaceAll(s, "\n", " ")
 	}
-	limit := f.Limit
-	if limit == 0 {
-		limit = 64 << 10
-	}
-	if room := limit - len(f.text); len(s) > room {
-		room = max(room, 0)
+	if room := f.limit() - len(f.text); len(s) > room {
+		room, f.over = max(room, 0), true
 		for room > 0 && !utf8.RuneStart(s[room]) {
 			room--
 		}
@@ -76,6 +73,18 @@ func (f *Field) Insert(s string) {
 	}
 	f.text = f.text[:f.cur] + s + f.text[f.cur:]
 	f.cur += len(s)
+}
+
+func (f *Field) limit() int {
+	if f.Limit == 0 {
+		return 64 << 10
+	}
+	return f.Limit
+}
+
+// overText says that something was left out.
+func (f *Field) overText() string {
+	return "! the end was left out: a field takes " + textsafe.Thousands(f.limit()) + " bytes"
 }
 
 // Key edits the text and reports whether the key meant something to the field. Enter in a field of one line,
@@ -129,7 +138,7 @@ func (f *Field) Key(k tea.KeyMsg) bool {
 
 func (f *Field) remove(from, to int) {
 	f.text = f.text[:from] + f.text[to:]
-	f.cur = from
+	f.cur, f.over = from, false
 }
 
 func (f *Field) lineStart() int { return strings.LastIndexByte(f.text[:f.cur], '\n') + 1 }
@@ -220,6 +229,13 @@ func (f *Field) Row(th *theme.Theme, w int, focused bool) string {
 	if w <= 0 {
 		return ""
 	}
+	if over := f.overText(); f.over && w >= 2*Width(over) {
+		return f.row(th, w-Width(over)-1, focused) + " " + th.S(theme.Alert, over)
+	}
+	return f.row(th, w, focused)
+}
+
+func (f *Field) row(th *theme.Theme, w int, focused bool) string {
 	if f.text == "" && !focused {
 		return th.S(theme.Muted, Pad(f.Placeholder, w))
 	}
@@ -247,10 +263,14 @@ func (f *Field) Row(th *theme.Theme, w int, focused bool) string {
 }
 
 // Rows returns a field of many lines in exactly h rows of w cells, wrapped, scrolled to the cursor.
-func (f *Field) Rows(th *theme.Theme, w, h int, focused bool) []string {
+func (f *Field) Rows(th *theme.Theme, w, h int, focused bool) (rows []string) {
 	b := NewBlock(th, w)
 	if f.text == "" && !focused {
 		return b.Say(theme.Muted, f.Placeholder).Fit(h).Rows()
+	}
+	if f.over && h > 1 {
+		h--
+		defer func() { rows = append(rows, th.S(theme.Alert, Pad(f.overText(), w))) }()
 	}
 	spans := f.wrap(max(w-1, 1))
 	at := 0

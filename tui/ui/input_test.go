@@ -69,6 +69,40 @@ func TestField_paste(t *testing.T) {
 	}
 }
 
+// What did not fit into a field is said to be left out, in one row and in many, until there is room again.
+func TestField_over(t *testing.T) {
+	t.Parallel()
+	th := theme.Default()
+	const said = "! the end was left out: a field takes 65,536 bytes"
+	for _, multi := range []bool{false, true} {
+		f := NewField("x")
+		f.Multi = multi
+		drawn := func() string {
+			if !multi {
+				return ansi.Strip(f.Row(th, 120, true))
+			}
+			return ansi.Strip(strings.Join(f.Rows(th, 70, 4, true), "\n"))
+		}
+		f.Insert(strings.Repeat("x", 64<<10))
+		if strings.Contains(drawn(), said) {
+			t.Errorf("multi %v: a full field says that something is missing:\n%s", multi, drawn())
+		}
+		f.Insert("漢字")
+		if !strings.Contains(drawn(), said) {
+			t.Errorf("multi %v: it is not said that something is missing:\n%s", multi, drawn())
+		}
+		for _, row := range strings.Split(drawn(), "\n") {
+			if got := Width(row); got != map[bool]int{false: 120, true: 70}[multi] {
+				t.Errorf("multi %v: a row has %d cells", multi, got)
+			}
+		}
+		f.Key(tea.KeyMsg{Type: tea.KeyBackspace})
+		if strings.Contains(drawn(), said) {
+			t.Errorf("multi %v: it is still said after something was deleted", multi)
+		}
+	}
+}
+
 func TestField_leavesKeys(t *testing.T) {
 	t.Parallel()
 	f := NewField("")
