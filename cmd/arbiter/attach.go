@@ -53,6 +53,21 @@ func (a *app) attach(ctx context.Context) (*server.Client, error) {
 	return c, a.start(ctx, c, home)
 }
 
+// reach returns a client of the coordinator that runs. Looking starts none.
+func (a *app) reach(ctx context.Context) (*server.Client, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	switch running, err := a.running(ctx, c); {
+	case err != nil:
+		return nil, err
+	case !running:
+		return nil, fmt.Errorf("%w, and only it knows", server.ErrNotRunning)
+	}
+	return c, nil
+}
+
 // running reports whether a coordinator answers, and warns of one of another version.
 func (a *app) running(ctx context.Context, c *server.Client) (bool, error) {
 	home := ""

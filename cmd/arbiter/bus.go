@@ -23,7 +23,7 @@ func newBusAgents(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "agents", Short: "List who is on the bus, and how it is", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			client, err := a.attach(c.Context())
+			client, err := a.reach(c.Context())
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func newBusQueue(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "queue", Short: "List the messages that wait, in the order in which they go out", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			client, err := a.attach(c.Context())
+			client, err := a.reach(c.Context())
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func newBusDead(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "dead", Short: "List the messages that could not be delivered, and why", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			client, err := a.attach(c.Context())
+			client, err := a.reach(c.Context())
 			if err != nil {
 				return err
 			}

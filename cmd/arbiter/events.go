@@ -19,7 +19,7 @@ func newEventsList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the webhooks and how they stand", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			client, err := a.attach(c.Context())
+			client, err := a.reach(c.Context())
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func newEventsDead(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "dead", Short: "List the events that receivers refused", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			client, err := a.attach(c.Context())
+			client, err := a.reach(c.Context())
 			if err != nil {
 				return err
 			}

@@ -112,7 +112,7 @@ func newHooks(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "hooks", Short: "Say which systems may report from outside, when each did last, and what was refused and why", Args: takes(),
 		RunE: a.do(func(c *cobra.Command, _ []string) error {
-			client, err := a.attach(c.Context())
+			client, err := a.reach(c.Context())
 			if err != nil {
 				return err
 			}
