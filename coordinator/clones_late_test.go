@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"arbiter/amp"
 	"arbiter/gitops"
 	"arbiter/providers"
+	"arbiter/ssot"
 )
 
 // lateGit is a clone in which a branch is adopted so late that a result was passed on meanwhile, once that is asked for.
@@ -73,6 +75,42 @@ func TestClones_renewedLate(t *testing.T) {
 		k.submit(amp.Command{Command: amp.NoteCommand, TaskID: id, Note: "how is it going?"}) // lets everybody look at the task
 		if got := k.until(id, amp.StatusApproved); got.Round != 1 || len(got.Escalations) > 0 {
 			t.Errorf("round %d, escalations %+v, want one and none\n%s", got.Round, got.Escalations, k.story(id))
+		}
+		k.check()
+	})
+}
+
+// stuckGit is a clone in which no branch is adopted in the time that there is for it.
+type stuckGit struct{ *gitops.Git }
+
+func (g *stuckGit) Adopt(ctx context.Context, _ amp.Workspace, _ bool) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A task whose branch cannot be made ready in time is free for the others at once.
+func TestClones_stuck(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newClones(t, 2, slowEdits, everybody(judges(amp.Approved)))
+		id := k.approved(0, 1)
+		first := k.owner(id, amp.Executor)
+		first.kill()
+		other := k.members[1-slices.Index(k.members, first)]
+		other.kill()
+		other.cfg.Git = &stuckGit{Git: other.cfg.Git.(*gitops.Git)}
+		other.gate.cut(nil)
+		other.start(t)
+		for range 600 {
+			if synctest.Wait(); len(other.state().Away) > 0 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		held, err := k.log.(ssot.Shared).Owners(t.Context())
+		if err != nil || slices.ContainsFunc(held, func(l ssot.Lease) bool { return l.Task == id }) || len(other.state().Away) != 1 {
+			t.Errorf("%s cannot go on with %+v; the store says %+v, %v", other.name, other.state().Away, held, err)
 		}
 		k.check()
 	})

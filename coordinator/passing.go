@@ -230,19 +230,16 @@ func (c *Coordinator) adopt(ctx context.Context, got []ssot.Lease) ([]ssot.Lease
 		}
 		return nil, nil
 	})
-	var kept, back []ssot.Lease
+	var kept []ssot.Lease
 	for _, l := range got {
 		k, known := now[l.Task]
 		if err == nil && known && c.ready(ctx, p, k) {
 			kept = append(kept, l)
 			continue
 		}
-		back = append(back, l)
+		c.team.handBack(l) // not here: the time that there was for it may be over
 	}
-	if len(back) == 0 {
-		return kept, err
-	}
-	return kept, cmp.Or(err, c.team.log.Release(ctx, back))
+	return kept, err
 }
 
 // ready makes the branch of a task ready for work here, or notes why it cannot be.

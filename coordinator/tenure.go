@@ -227,6 +227,14 @@ func (m *team) leave(id amp.TaskID) {
 	m.wake()
 }
 
+// handBack gives a lease back, soon, that was taken and is not held yet.
+func (m *team) handBack(l ssot.Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.given = append(m.given, l)
+	m.wake()
+}
+
 func (m *team) drop(h *tenure) {
 	h.end()
 	h.timer.Stop()
