@@ -3,6 +3,8 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -104,6 +106,51 @@ func TestSettings(t *testing.T) {
 			_, err := logs[0].AppendJudged(t.Context(), ssot.Judged{Seq: 1}, []amp.Record{ssottest.Note("stale", ssottest.Task(1), "")})
 			if !errors.Is(err, ssot.ErrStale) {
 				t.Errorf("a stale append: %v", err)
+			}
+		})
+	}
+}
+
+// What an operator does not let a role have is said in the server's words, and never the password, however it is written.
+func TestSettings_refused(t *testing.T) {
+	t.Parallel()
+	s := server(t)
+	const secret = "g%h e:i/m@?&"
+	for name, tc := range map[string]struct {
+		with, want string
+		is         error
+	}{
+		"no connections": {"CONNECTION LIMIT 0", "too many connections for role", ssot.ErrUnreachable},
+		"no login":       {"NOLOGIN", "is not permitted to log in", ssot.ErrUnreachable},
+		"no time":        {"CONNECTION LIMIT 50", "canceling statement due to statement timeout", ssot.ErrBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			schema := s.Schema()
+			role := "refused_" + schema
+			owner := conn(t, s.URL(schema))
+			log := open(t, Options{URL: s.URL(schema)})
+			run(t, owner, "CREATE ROLE "+role+" LOGIN", "ALTER ROLE "+role+" "+tc.with)
+			if err := log.Grant(t.Context(), role, true); err != nil {
+				t.Fatal(err)
+			}
+			address := strings.Replace(s.As(role, schema), role+"@", role+":"+url.QueryEscape(secret)+"@", 1)
+			if tc.is == ssot.ErrBusy {
+				run(t, owner, "ALTER ROLE "+role+" SET statement_timeout = 500", "BEGIN", "LOCK TABLE head IN ACCESS EXCLUSIVE MODE")
+				defer run(t, owner, "ROLLBACK")
+			}
+			refused, err := Open(t.Context(), Options{URL: address, Patience: time.Nanosecond})
+			if err == nil {
+				_, err = refused.Append(t.Context(), []amp.Record{ssottest.Note("n", ssottest.Task(1), "")})
+				closeLog(t, refused)
+			}
+			if err == nil || !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("it says %v; want %q", err, tc.want)
+			}
+			for _, text := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
+				if strings.Contains(err.Error(), text) {
+					t.Errorf("it says the password: %v", err)
+				}
 			}
 		})
 	}
