@@ -18,25 +18,45 @@ type In struct {
 // NewIn returns the input over a file, which stays the caller's to close.
 func NewIn(f *os.File) *In { return &In{File: f} }
 
-// Read reads once and translates in place. It may return 0 bytes and no error when all was swallowed.
+// Read reads once and translates in place. It may return 0 bytes and no error when all was swallowed. What of a paste is too much is
+// read away at once.
 func (in *In) Read(p []byte) (int, error) {
-	held := copy(p, in.keys.held)
-	n, err := in.File.Read(p[held:])
-	in.keys.held = in.keys.held[:0]
-	return in.keys.Translate(p[:held+n], held+n == len(p)), err
+	for {
+		held := copy(p, in.keys.held)
+		n, err := in.File.Read(p[held:])
+		in.keys.held = in.keys.held[:0]
+		n = in.keys.Translate(p[:held+n], held+n == len(p))
+		if n > 0 || err != nil || !in.keys.over() {
+			return n, err
+		}
+	}
 }
 
 // Keys translates a stream of input bytes. The zero value is ready.
 type Keys struct {
-	held    []byte // the beginning of a sequence that a full buffer cut in two
+	held    []byte // the beginning of a sequence that a full buffer cut in two, or of the end of a paste
 	inPaste bool
+	pasted  int // bytes of the paste so far
 }
 
 const (
 	pasteBegin = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
 	maxHeld    = 64
+	// maxPaste is how much of a paste is passed on: more than any text field takes. Bubble Tea copies the whole paste for each read, so
+	// that megabytes would hold up every key behind them.
+	maxPaste = 256 << 10
 )
+
+// over reports whether what comes is the rest of a paste that is too long.
+func (k *Keys) over() bool { return k.inPaste && k.pasted >= maxPaste }
+
+// paste passes on what of a piece of a paste is not too much, and returns how many bytes that are.
+func (k *Keys) paste(to, piece []byte) int {
+	n := copy(to, piece[:min(len(piece), max(maxPaste-k.pasted, 0))])
+	k.pasted += len(piece)
+	return n
+}
 
 // Translate rewrites p in place and returns how many bytes it has now, never more. full says that more bytes may
 // wait, so that a sequence cut at the end is held for the next read instead of being taken for keys.
@@ -45,13 +65,15 @@ func (k *Keys) Translate(p []byte, full bool) int {
 	for i := 0; i < len(p); {
 		if k.inPaste {
 			end := bytes.Index(p[i:], []byte(pasteEnd))
-			if end < 0 {
-				out += copy(p[out:], p[i:])
-				return out - k.hold(p[:out], full, partialPasteEnd(p[:out]))
+			if end < 0 { // its beginning waits for the rest: nothing else follows in a paste
+				body := len(p) - partialPasteEnd(p[i:])
+				k.held = append(k.held[:0], p[body:]...)
+				return out + k.paste(p[out:], p[i:body])
 			}
-			end += len(pasteEnd)
-			out += copy(p[out:], p[i:i+end])
+			out += k.paste(p[out:], p[i:i+end])
 			i += end
+			out += copy(p[out:], p[i:i+len(pasteEnd)])
+			i += len(pasteEnd)
 			k.inPaste = false
 			continue
 		}
@@ -61,21 +83,12 @@ func (k *Keys) Translate(p []byte, full bool) int {
 			return out
 		}
 		if string(seq) == pasteBegin {
-			k.inPaste = true
+			k.inPaste, k.pasted = true, 0
 		}
 		out += copy(p[out:], translate(seq))
 		i += len(seq)
 	}
 	return out
-}
-
-// hold keeps the last n bytes for the next read and returns n, or 0 when no more bytes wait.
-func (k *Keys) hold(p []byte, full bool, n int) int {
-	if !full || n == 0 {
-		return 0
-	}
-	k.held = append(k.held[:0], p[len(p)-n:]...)
-	return n
 }
 
 // partialPasteEnd returns how many bytes at the end of p may be the beginning of the end of a paste.

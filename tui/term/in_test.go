@@ -95,6 +95,25 @@ func TestKeys_cut(t *testing.T) {
 	}
 }
 
+// A paste of megabytes is passed on as far as it is of use, wherever its pieces and its end are cut, and keys behind it are keys.
+func TestKeys_longPaste(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("word \x1b[97;2u\n", 1<<17)
+	for _, size := range []int{250, 253, 256} { // where the end is cut differs
+		for _, full := range []bool{false, true} {
+			k, got := &Keys{}, strings.Builder{}
+			for rest := pasteBegin + text + pasteEnd + "\x1b[97;2u"; rest != ""; {
+				n := min(size, len(rest))
+				got.WriteString(feed(k, string(k.take())+rest[:n], full && n < len(rest)))
+				rest = rest[n:]
+			}
+			if want := pasteBegin + text[:maxPaste] + pasteEnd + "A"; got.String() != want {
+				t.Errorf("pieces of %d, full %v: %d bytes became %d, want %d", size, full, len(text), got.Len(), len(want))
+			}
+		}
+	}
+}
+
 // take returns what is held, as In.Read does.
 func (k *Keys) take() []byte {
 	h := append([]byte(nil), k.held...)
