@@ -223,6 +223,9 @@ func (e *env) ruleUp(w, x int, title string) string {
 	return ui.RuleUpLine(e.Theme, w, x, title)
 }
 
+// wideCard is what a card needs for the whole word of each status beside its age.
+const wideCard = 46
+
 // needCard is a need in short: what it is, whose words, and what happens if nobody does anything.
 func (e *env) needCard(b *ui.Block, n *need) {
 	t := e.Board.Task(n.TaskID)
@@ -233,7 +236,8 @@ func (e *env) needCard(b *ui.Block, n *need) {
 	b.Rule(seqName(n.Seq)+" "+string(n.TaskID), facts)
 	if t != nil {
 		b.Add("  " + ui.Safe(titleOf(t)))
-		b.Spread("  "+e.statusText(t.Status, true)+e.Theme.S(theme.Muted, fmt.Sprintf(" since %s", e.Age(t.Since))),
+		whole := b.Width() >= wideCard
+		b.Spread("  "+e.statusText(t.Status, whole)+e.Theme.S(theme.Muted, fmt.Sprintf(" since %s", e.Age(t.Since))),
 			fmt.Sprintf("%d/%d · %s ", t.RejectCount, t.LockAt(), riskOf(t)))
 	}
 	if n.Kind == amp.NeedHeld || n.Kind == amp.NeedFailed {

@@ -60,6 +60,35 @@ func TestGolden_mono(t *testing.T) {
 	tuitest.Golden(t, "task/80x24-mono-ascii", s.Settle())
 }
 
+// The looks that a terminal may have besides the dark one in true colour, and the least width of two panes.
+func TestGolden_looks(t *testing.T) {
+	t.Parallel()
+	for _, look := range []struct {
+		theme   string
+		profile theme.Profile
+	}{
+		{"light", theme.TrueColor},
+		{"light", theme.ANSI256},
+		{"light", theme.ANSI16},
+		{"dark", theme.ANSI256},
+		{"dark", theme.ANSI16},
+		{"high-contrast", theme.TrueColor},
+		{"mono", theme.TrueColor},
+	} {
+		th, err := theme.New(look.theme, look.profile, theme.UTF8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := startThemed(t, tuitest.Scene(), th, 80, 24)
+		tuitest.Golden(t, "now/80x24-"+look.profile.String()+"-"+look.theme+"-utf8", s.Settle())
+	}
+	s := start(t, tuitest.Scene(), 120, 36)
+	s.WaitFor("Your decisions").Press("j", "j", "j", "j").Shows("◇ awaiting since 19m", "0/3 · high")
+	tuitest.Golden(t, "now/120x36-truecolor-dark-utf8", s.Settle())
+	s.Press("2").WaitFor("review_request").WaitGone("reading …")
+	tuitest.Golden(t, "tasks/120x36-truecolor-dark-utf8", s.Settle())
+}
+
 func TestGolden_states(t *testing.T) {
 	t.Parallel()
 	empty := start(t, tuitest.NewScript(tuitest.SceneEnd), 80, 24)
