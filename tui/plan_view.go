@@ -64,14 +64,6 @@ func (p *planPage) empty(b *ui.Block, t *amp.Task) *ui.Block {
 	return b
 }
 
-// riskText is the risk as the bar writes it.
-func (e *env) riskText(r amp.RiskLevel) string {
-	if r == amp.High {
-		return "risk " + e.Theme.S(theme.Danger, "HIGH")
-	}
-	return "risk " + string(r)
-}
-
 // body is the column that the cursor walks through. With a detail pane beside it the contract stands there.
 func (p *planPage) body(t *amp.Task, w int, beside bool) *column {
 	c := p.e.newColumn(w)
@@ -198,109 +190,6 @@ func hashEnds(h string) string {
 	return h[:8] + " … " + h[len(h)-8:]
 }
 
-// subtasks are the steps in order, each with its read mark.
-func (p *planPage) subtasks(c *column, t *amp.Task, changes []planChange, w int) {
-	pl, th, r := t.Plan, p.e.Theme, p.e.desk.reading(p.id)
-	n := len(pl.Subtasks)
-	read := n - len(r.unread(pl))
-	share := 1.0
-	if n > 0 {
-		share = float64(read) / float64(n)
-	}
-	c.Rule("Subtasks  "+p.e.agentOf(t, amp.Executor)+", reviewed by "+p.e.agentOf(t, amp.Reviewer),
-		fmt.Sprintf("read %d/%d %s", read, n, ui.Gauge(th, 5, share)))
-	for i, s := range pl.Subtasks {
-		id := "s" + strconv.Itoa(i)
-		c.item(id, func() {
-			row, open := p.subtaskRow(s, i, id, changes, w)
-			c.Add(row)
-			if open {
-				c.Quote(5, s.Description, 0)
-			}
-		})
-	}
-}
-
-// subtaskRow is the first row of a subtask; open says that its whole text follows.
-func (p *planPage) subtaskRow(s amp.Subtask, i int, id string, changes []planChange, w int) (row string, open bool) {
-	th := p.e.Theme
-	mark := th.Signs.Open
-	if p.e.desk.reading(p.id).has(s) {
-		mark = th.S(theme.Good, th.Signs.Yes)
-	}
-	tag := ""
-	if k := slices.IndexFunc(changes, func(ch planChange) bool { return ch.Subtask == i }); k >= 0 {
-		tag = th.S(theme.Time, "± changed")
-		if changes[k].Sign == "+" {
-			tag = th.S(theme.Time, "+ new")
-		}
-	}
-	tail := fmt.Sprintf(" ~%-4d %s ", s.EstimatedLines, ui.Pad(tag, 9))
-	if w < 70 {
-		tail = fmt.Sprintf(" ~%-4d", s.EstimatedLines)
-	}
-	open = p.open[subtaskKey(s)]
-	text := ui.Safe(firstLine(s.Description))
-	head := ui.Gutter(th, p.view.id == id) + ui.Pad("S"+strconv.Itoa(i+1), 3) + mark + " "
-	if p.view.id == id {
-		text = th.S(theme.Strong, text)
-	}
-	return ui.Spread(head+text, tail, w), open
-}
-
-// fits reports whether the folded row shows the whole text.
-func (p *planPage) fits(s amp.Subtask, w int) bool {
-	tail := 17
-	if w < 70 {
-		tail = 6
-	}
-	return !strings.Contains(strings.TrimSpace(s.Description), "\n") && ui.Width(ui.Safe(s.Description))+7+tail+1 < w
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
-}
-
-// markSeen marks what the last frame showed in full. A subtask that is longer than the screen counts when its end was
-// reached from its beginning.
-func (p *planPage) markSeen(t *amp.Task, w int) (changed bool) {
-	if p.e.sheet != nil { // behind a bar nobody reads on
-		return false
-	}
-	r := p.e.desk.reading(p.id)
-	before := len(r.unread(t.Plan))
-	for i, s := range t.Plan.Subtasks {
-		k := slices.IndexFunc(p.view.items, func(it columnItem) bool { return it.id == "s"+strconv.Itoa(i) })
-		if k < 0 {
-			continue
-		}
-		it := p.view.items[k]
-		if whole := p.open[subtaskKey(s)] || p.fits(s, w); !whole {
-			continue
-		}
-		if p.view.visible(it) {
-			r.saw(s)
-			continue
-		}
-		if it.to-it.from > p.view.h {
-			r.scrolled(s, p.view.top-it.from, p.view.top+p.view.h-it.from, it.to-it.from)
-		}
-	}
-	return len(r.unread(t.Plan)) != before
-}
-
-// markDetail marks the subtask whose whole text the detail pane shows.
-func (p *planPage) markDetail(room int) (changed bool) {
-	s, _, ok := p.subtask()
-	r := p.e.desk.reading(p.id)
-	if !ok || p.e.sheet != nil || p.detailRows > room || r.has(s) {
-		return false
-	}
-	r.saw(s)
-	return r.has(s)
-}
-
 // criteria are the acceptance criteria in full: they are what the result is judged by.
 func (p *planPage) criteria(c *column, t *amp.Task, changes []planChange) {
 	th := p.e.Theme
@@ -320,18 +209,6 @@ func (p *planPage) criteria(c *column, t *amp.Task, changes []planChange) {
 				c.Spread(head+l, tag)
 			}
 		})
-	}
-}
-
-// whyRisk are the facts that the risk comes from, as far as the plan says them.
-func (p *planPage) whyRisk(b *ui.Block, t *amp.Task) {
-	b.Rule("Why "+string(t.Plan.RiskLevel), "")
-	for _, r := range riskReasons(t) {
-		sign, role := p.e.Theme.Signs.Dot, theme.Text
-		if r.loud {
-			sign, role = "!", theme.Time
-		}
-		b.Para(2, p.e.Theme.S(role, sign)+" "+ui.Safe(r.text))
 	}
 }
 
@@ -356,47 +233,6 @@ func (p *planPage) foot(t *amp.Task, w int) *ui.Block {
 		p.lastFoot = now
 	}
 	return now.block
-}
-
-// riskReason is one fact that a risk comes from; a loud one raises it.
-type riskReason struct {
-	loud bool
-	text string
-}
-
-// riskReasons are the facts that the risk of a plan comes from, as far as the plan says them.
-func riskReasons(t *amp.Task) []riskReason {
-	var out []riskReason
-	row := func(loud bool, text string) { out = append(out, riskReason{loud, text}) }
-	pl := t.Plan
-	if t.Wish != nil && t.Wish.Risk != "" && t.Wish.Risk != amp.Low {
-		row(true, "the wish asks for at least "+string(t.Wish.Risk))
-	}
-	if len(pl.AllowedPaths) == 0 {
-		row(true, "no paths are named: every file may change")
-	}
-	for i, s := range pl.Subtasks {
-		if word := removalWord(s.Description); word != "" {
-			row(true, fmt.Sprintf("S%d says «%s»", i+1, word))
-		}
-	}
-	if len(pl.Checks) == 0 {
-		row(false, "no checks of its own: those of the repository run")
-	}
-	row(false, pl.Author+" chose "+string(pl.RiskLevel)+"; a planner may raise the risk of the wish, never lower it")
-	return out
-}
-
-// removalWord is a word of a text that speaks of taking something away, "" for none.
-func removalWord(s string) string {
-	for f := range strings.FieldsSeq(strings.ToLower(s)) {
-		f = strings.Trim(f, ".,;:()«»\"'`")
-		switch f {
-		case "delete", "deletes", "remove", "removes", "drop", "drops", "migrate", "migrates", "rename", "renames", "truncate", "purge":
-			return f
-		}
-	}
-	return ""
 }
 
 // revisions are the revisions before, with why they were sent back.
@@ -449,15 +285,6 @@ func (p *planPage) ifIdle(b *ui.Block, t *amp.Task) {
 	if t.Status == amp.AwaitingApproval {
 		b.Field(7, "if idle", ui.Safe(p.e.idle(&need{Need: amp.Need{Kind: amp.NeedPlan}}, t)))
 	}
-}
-
-// subtaskName is the number of a subtask and, where it says more, its id.
-func subtaskName(s amp.Subtask, i int) string {
-	n := "S" + strconv.Itoa(i+1)
-	if strings.HasSuffix(s.SubtaskID, n) {
-		return s.SubtaskID
-	}
-	return n + " " + s.SubtaskID
 }
 
 // detail is the right pane: the part under the cursor in full, the delta, the contract.
