@@ -205,7 +205,7 @@ func (t *Task) due(why DispatchReason) {
 		}
 	}
 	t.Dispatch, t.Result, t.Request, t.Verdict, t.Checked, t.CI = nil, nil, nil, nil, nil, nil
-	t.Decision, t.Confidence, t.Attempts = "", 0, 0
+	t.Decision, t.Confidence, t.Attempts, t.Fix = "", 0, 0, ""
 }
 
 // fence makes every turn that runs now late: what it reports from here on is kept and not acted on.
@@ -227,7 +227,7 @@ func (b *Board) foldPlan(e *Entry, p *Plan) {
 		t.Subtask = 0
 	}
 	t.move(PlanProposed, e.At)
-	t.Plan, t.PlanSeq = p, e.Seq
+	t.Plan, t.PlanSeq, t.Behind = p, e.Seq, "" // it may name another branch
 	t.disapprove()
 	t.Title, t.Guidance, t.Hold, t.Attempts = p.Title, "", nil, 0
 }

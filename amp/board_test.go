@@ -65,8 +65,8 @@ func drawRecord(r *rapid.T, task amp.TaskID, at time.Time, i int, last map[amp.T
 	case 5:
 		ck := amp.Check{Subject: rapid.SampledFrom([]amp.CheckSubject{
 			amp.CheckResult, amp.CheckCI, amp.CheckSuspension, amp.CheckWorkspace, amp.CheckCommand,
-			amp.CheckReview, amp.CheckRelease,
-		}).Draw(r, "subject"), TaskID: task, For: last[task], Commit: "c0ffee"}
+			amp.CheckReview, amp.CheckFix, amp.CheckRelease,
+		}).Draw(r, "subject"), TaskID: task, For: last[task], Commit: "c0ffee", Fix: rapid.SampledFrom([]string{"", "f1f1f1"}).Draw(r, "fix")}
 		if rapid.Bool().Draw(r, "refuted") {
 			ck.Claims = []amp.Claim{{Name: rapid.SampledFrom([]string{"commit", "paths"}).Draw(r, "claim"), Finding: amp.Refuted, Blocking: true}}
 		}

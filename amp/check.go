@@ -11,6 +11,8 @@ const (
 	CheckCI CheckSubject = "ci"
 	// CheckReview measures what a reviewer changed in its disposable worktree.
 	CheckReview CheckSubject = "review"
+	// CheckFix records that the branch follows to the direct fixes of a verdict that counts.
+	CheckFix CheckSubject = "fix"
 	// CheckSuspension proves that a suspension holds: processes gone, epoch fenced, timers frozen.
 	CheckSuspension CheckSubject = "suspension"
 	// CheckResume is the checklist before a resume or unlock.
@@ -57,6 +59,8 @@ type Check struct {
 	// Commit is the branch's tip after the check: of a result the commit that the reviewer will see.
 	Commit string `json:"commit,omitzero"`
 	Base   string `json:"base,omitzero"`
+	// Fix is the commit of a reviewer's direct fixes, on no branch until its verdict counts.
+	Fix string `json:"fix,omitzero"`
 	// Files, Added and Removed are what git counts between base and commit.
 	Files   []string `json:"files,omitzero"`
 	Added   int      `json:"added,omitzero"`

@@ -18,9 +18,14 @@ func (b *Board) foldCheck(e *Entry, c *Check) {
 	case CheckCI:
 		t.foldCI(e, c)
 	case CheckReview:
+		if c.Fix != "" {
+			t.Fix = c.Fix
+		}
 		if c.Commit != "" {
 			t.Commit = c.Commit
 		}
+	case CheckFix: // one that was refuted is not tried again: the branch is where somebody put it, and what comes next says so
+		t.Behind = ""
 	case CheckSuspension:
 		t.Proof = e.Seq
 	case CheckWorkspace:
@@ -50,7 +55,7 @@ func (t *Task) foldResultCheck(e *Entry, c *Check) {
 	t.Checks.Refuted += s.Refuted
 	t.Checks.Inconclusive += s.Inconclusive
 	if c.Commit != "" {
-		t.Commit = c.Commit
+		t.Commit, t.Behind = c.Commit, ""
 	}
 	if t.Base == "" {
 		t.Base = c.Base
@@ -114,7 +119,7 @@ func (t *Task) foldWorkspace(e *Entry, c *Check) {
 	}
 	switch w.Command.Command {
 	case Rollback:
-		t.Commit, t.Checkpoint = c.Commit, max(t.Checkpoint, c.Checkpoint)
+		t.Commit, t.Checkpoint, t.Behind = c.Commit, max(t.Checkpoint, c.Checkpoint), ""
 		t.due("")
 		t.fence()
 		t.hold(e, RolledBack, HoldRolled, c.Text)

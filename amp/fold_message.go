@@ -91,9 +91,12 @@ func (t *Task) HoldReason(v *Verdict) string {
 	return ""
 }
 
-// conclude lets a verdict count (AMP-138).
+// conclude lets a verdict count (AMP-138), and with it its direct fixes (AMP-124); what another decision replaces has none.
 func (t *Task) conclude(e *Entry, d Decision) {
-	t.LastVerdictCommit = t.Commit
+	if d == ApprovedWithFix && t.Fix != "" && t.Verdict != nil {
+		t.Commit, t.Reviewed, t.Behind = t.Fix, t.Fix, t.Verdict.MsgID
+	}
+	t.Fix, t.LastVerdictCommit = "", t.Commit
 	if d != Rejected {
 		t.RefutedRow, t.CIRow = 0, 0
 		if t.Subtask+1 < len(t.Subtasks()) {

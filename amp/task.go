@@ -202,6 +202,10 @@ type Task struct {
 	Reviewed string `json:"reviewed,omitzero"`
 	// LastVerdictCommit is the tip at the last verdict; an incremental review starts there.
 	LastVerdictCommit string `json:"last_verdict_commit,omitzero"`
+	// Fix is the commit of the direct fixes of a verdict that does not count yet; no branch has it. Once it counts it is Commit, and Behind
+	// is the verdict until the branch has followed.
+	Fix    string `json:"fix,omitzero"`
+	Behind string `json:"behind,omitzero"`
 
 	Escalations []EscalationState `json:"escalations,omitzero"`
 	Hold        *Hold             `json:"hold,omitzero"`

@@ -224,6 +224,12 @@ func (p *play) state() string {
 	if t.RejectCount > 0 || t.RejectTotal > 0 {
 		parts = append(parts, fmt.Sprintf("rejected %d of %d", t.RejectCount, t.RejectTotal))
 	}
+	if t.Fix != "" {
+		parts = append(parts, "at "+t.Commit+", the fixes "+t.Fix+" wait")
+	}
+	if t.Behind != "" {
+		parts = append(parts, fmt.Sprintf("the branch follows to %s, the fixes of %s", t.Commit, clock.ReplaceAllString(t.Behind, "-…")))
+	}
 	for _, o := range t.Open {
 		parts = append(parts, fmt.Sprintf("%s owes the ACK of %s within %d s", o.To, o.Type, o.TimeoutSec))
 	}

@@ -34,7 +34,7 @@ type Workspaces interface {
 // Reviews opens disposable worktrees for reviewers and shows differences.
 type Reviews interface {
 	OpenReview(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error)
-	// CloseReview measures what the reviewer changed, commits allowed fixes and removes the worktree.
+	// CloseReview measures what the reviewer changed, commits allowed fixes, on no branch, and removes the worktree.
 	CloseReview(ctx context.Context, w amp.Workspace, turnID string, v *amp.Verdict) (amp.Check, error)
 	// Diff compares two commits of the task; empty ones are base and tip.
 	Diff(ctx context.Context, w amp.Workspace, from, to string, how amp.DiffOptions) (amp.Diff, error)
@@ -42,8 +42,10 @@ type Reviews interface {
 	Checklist(ctx context.Context, w amp.Workspace) (amp.Check, error)
 }
 
-// Deliveries runs the local CI and carries out the commands that write to git.
+// Deliveries runs the local CI and moves branches: to direct fixes that count, and by command.
 type Deliveries interface {
+	// Fix lets the branch follow to the recorded commit, the direct fixes of a verdict that counts. Repeating it changes nothing.
+	Fix(ctx context.Context, w amp.Workspace) (amp.Check, error)
 	RunCI(ctx context.Context, w amp.Workspace, commands [][]string, timeout time.Duration) (amp.Check, error)
 	Rollback(ctx context.Context, w amp.Workspace, checkpoint int) (amp.Check, error)
 	Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery) (amp.Check, error)

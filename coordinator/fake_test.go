@@ -33,6 +33,7 @@ type fakeGit struct {
 	prepare func()
 	deliver func(w amp.Workspace, d amp.Delivery) (amp.Check, error)
 	rolled  func()
+	fix     func(w amp.Workspace) (amp.Check, error)
 	// broke is what a turn without a result did to refs.
 	broke func() amp.Check
 }
@@ -101,6 +102,13 @@ func (g *fakeGit) CloseReview(_ context.Context, w amp.Workspace, _ string, v *a
 		return g.review(w, v)
 	}
 	return amp.Check{Subject: amp.CheckReview}, nil
+}
+
+func (g *fakeGit) Fix(_ context.Context, w amp.Workspace) (amp.Check, error) {
+	if g.fix != nil {
+		return g.fix(w)
+	}
+	return amp.Check{Subject: amp.CheckFix, Commit: w.Commit, Text: "the branch is at the direct fixes"}, nil
 }
 
 func (g *fakeGit) Diff(context.Context, amp.Workspace, string, string, amp.DiffOptions) (amp.Diff, error) {

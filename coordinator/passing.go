@@ -67,6 +67,14 @@ func (c *Coordinator) passer() Passer {
 // commitOf is the commit at which a task's branch is, "" before it has a plan.
 func commitOf(w amp.Workspace) string { return cmp.Or(w.Commit, w.BaseCommit) }
 
+// parcelOf is what the others ought to get of a task: direct fixes too while nobody knows whether they count, since who decides that may be
+// on another machine.
+func parcelOf(t *amp.Task) amp.Workspace {
+	w := t.Workspace()
+	w.Commit = cmp.Or(t.Fix, w.Commit)
+	return w
+}
+
 // recallParcels asks once what was passed on before this coordinator was started.
 func (c *Coordinator) recallParcels(ctx context.Context) {
 	p := c.passer()
@@ -101,7 +109,7 @@ func (c *Coordinator) unpassed(t *amp.Task) bool {
 	if c.passer() == nil || t.Status.Ended() || t.Owner != c.team.owner {
 		return false
 	}
-	at := commitOf(t.Workspace())
+	at := commitOf(parcelOf(t))
 	return at != "" && c.team.passed(t.ID) != at
 }
 
@@ -114,7 +122,7 @@ func (c *Coordinator) passOn(ctx context.Context, t *amp.Task) {
 	if !c.unpassed(t) {
 		return
 	}
-	c.team.owe(t.ID, t.Workspace())
+	c.team.owe(t.ID, parcelOf(t))
 	id, p := t.ID, c.passer()
 	c.start(ctx, job{key: "pass/" + string(id), always: true}, t, func(ctx context.Context, lease *tenure) outcome {
 		for wait := retryGit; ; wait = min(2*wait, longestPass) {
@@ -144,7 +152,7 @@ func (c *Coordinator) passFirst(ctx context.Context, lease *tenure, ws amp.Works
 	if p == nil || err != nil || lease == nil || lease.lost() || ck.Commit == "" || ck.Escalate != "" {
 		return
 	}
-	ws.Commit = ck.Commit
+	ws.Commit = cmp.Or(ck.Fix, ck.Commit)
 	bounded, cancel := context.WithTimeout(ctx, min(passWait, c.team.ttl/3))
 	defer cancel()
 	if err := p.Pass(bounded, ws, lease.Epoch); err != nil {
@@ -266,6 +274,13 @@ func (c *Coordinator) deliversFor(t *amp.Task) string {
 	return t.Doing.Command.Via
 }
 
+// giveBack lets another coordinator take a task, or this one again, once that it was noted absent here is forgotten.
+func (c *Coordinator) giveBack(id amp.TaskID) {
+	c.disown(id)
+	c.team.leave(id)
+	c.wanted[id] = time.Now()
+}
+
 // yields gives a task back, once, for a delivery in the clone of another coordinator that is there. When that one cannot, whoever can
 // delivers after a lease's time.
 func (c *Coordinator) yields(t *amp.Task) bool {
@@ -277,9 +292,7 @@ func (c *Coordinator) yields(t *amp.Task) bool {
 		return false
 	}
 	c.yielded[t.ID] = t.Doing.Command.ID
-	c.disown(t.ID)
-	c.team.leave(t.ID)
-	c.wanted[t.ID] = time.Now()
+	c.giveBack(t.ID)
 	return true
 }
 

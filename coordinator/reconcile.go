@@ -46,6 +46,10 @@ func (c *Coordinator) derive(ctx context.Context, t *amp.Task, now time.Time) []
 	if r := c.deriveDue(ctx, t, now); r != nil {
 		return r
 	}
+	if t.Behind != "" && t.Status != amp.Suspended && t.Status != amp.Locked {
+		c.fix(ctx, t)
+		return nil
+	}
 	if t.Doing != nil {
 		if t.Doing.Revision != t.Revision {
 			return []amp.Record{c.check(t, now, overruled(t))}

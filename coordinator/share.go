@@ -80,6 +80,8 @@ func (c *Coordinator) needed(t *amp.Task) bool {
 		return true
 	case t.Status == amp.Suspended || t.Status == amp.Locked:
 		return t.Proof == 0
+	case t.Behind != "":
+		return true
 	}
 	return c.active(t)
 }

@@ -207,7 +207,7 @@ func (c *Coordinator) raise(t *amp.Task, u amp.Turn, ck *amp.Check, now time.Tim
 		return nil
 	}
 	found := *ck
-	found.Subject, found.For, found.Commit = amp.CheckReview, u.TurnID, "" // the branch is where it was
+	found.Subject, found.For, found.Commit, found.Fix = amp.CheckReview, u.TurnID, "", "" // the branch is where it was
 	if u.Role == amp.Executor {
 		found.Subject = amp.CheckResult
 	}

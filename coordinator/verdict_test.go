@@ -39,7 +39,7 @@ func (r *rig) fixing() (times func() int) {
 			mu.Lock()
 			n++
 			mu.Unlock()
-			ck.Commit = fixedCommit
+			ck.Fix = fixedCommit
 		}
 		return ck, nil
 	}

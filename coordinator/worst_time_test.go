@@ -14,6 +14,13 @@ import (
 // says hands in an escalation of an agent that runs without our adapters.
 func (r *rig) says(id amp.TaskID, p amp.Escalation, timeout int) {
 	r.t.Helper()
+	r.raises(id, p, timeout)
+	synctest.Wait()
+}
+
+// raises is says for somebody who does not wait for what follows.
+func (r *rig) raises(id amp.TaskID, p amp.Escalation, timeout int) {
+	r.t.Helper()
 	p.AffectedMsgs = []string{}
 	p.SystemStateSnapshot.TaskStatus = r.get(id).Status
 	m := &amp.Message{
@@ -28,7 +35,6 @@ func (r *rig) says(id amp.TaskID, p amp.Escalation, timeout int) {
 	if _, err := r.c.Receive(context.Background(), amp.Received{Raw: raw, As: amp.Executor, Actor: "outsider", Source: "cli"}); err != nil {
 		r.t.Fatal(err)
 	}
-	synctest.Wait()
 }
 
 // warning is an escalation that suspends its task.

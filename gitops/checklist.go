@@ -57,8 +57,14 @@ func (g *Git) branchItem(ctx context.Context, r *repo, w amp.Workspace) (amp.Cla
 		}, nil
 	}
 	c := movedClaim(w, tip)
+	reviewed, err := r.awaited(ctx, w)
+	if err != nil {
+		return c, err
+	}
 	if tip == want(w) {
 		c.Finding = amp.Confirmed
+	} else if tip != "" && tip == reviewed {
+		c.Finding, c.Found = amp.Confirmed, c.Found+", and follows to the direct fixes of the review"
 	} else if tip != "" {
 		c.Found += "; roll back, or accept that the next dispatch pins that and resets the branch"
 	} else {

@@ -51,7 +51,7 @@ func (g *Git) RunCI(ctx context.Context, w amp.Workspace, commands [][]string, t
 		return c, err
 	}
 	defer end()
-	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	tip, err := g.tip(ctx, wt, w)
 	if err != nil {
 		return c, err
 	}

@@ -19,12 +19,12 @@ import (
 // A second call finds the delivery done and says so.
 func (g *Git) Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery) (amp.Check, error) {
 	c := amp.Check{Subject: amp.CheckWorkspace, TaskID: w.TaskID, Base: w.BaseCommit}
-	r, _, end, err := g.begin(w)
+	r, wt, end, err := g.begin(w)
 	if err != nil {
 		return c, err
 	}
 	defer end()
-	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	tip, err := g.tip(ctx, wt, w)
 	if err != nil {
 		return c, err
 	}

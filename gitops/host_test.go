@@ -63,8 +63,8 @@ func TestBundle_review_AMP_124_AMP_131(t *testing.T) {
 			if said := c.Text + findings(c); c.Blocked() != (tc.void != "") || !strings.Contains(said, tc.void) {
 				t.Errorf("check = %+v", c)
 			}
-			if fixed := tc.decision == amp.ApprovedWithFix && tc.void == ""; fixed != (b.rev(w.Branch) != w.Commit) {
-				t.Errorf("the branch is at %s, was at %s", b.rev(w.Branch), w.Commit)
+			if fixed := tc.decision == amp.ApprovedWithFix && tc.void == ""; fixed != (c.Fix != "") || b.rev(w.Branch) != w.Commit {
+				t.Errorf("fixed as %q, the branch is at %s, was at %s", c.Fix, b.rev(w.Branch), w.Commit)
 			}
 			there, err := e.g.CloseReview(t.Context(), e.w, "there-1", nil)
 			if err != nil || there.Escalate != "" || there.Blocked() {

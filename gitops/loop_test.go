@@ -45,13 +45,16 @@ func TestLoop(t *testing.T) {
 	done, err := b.g.CloseReview(t.Context(), w, "turn-2", &amp.Verdict{
 		Decision: amp.ApprovedWithFix, DirectFixes: []amp.DirectFix{{File: "docs/guide.md", ChangeType: amp.Typo, DiffLines: 1}},
 	})
-	if err != nil || done.Blocked() || done.Commit == w.Commit || done.Commit != b.rev(w.Branch) {
+	if err != nil || done.Blocked() || done.Commit != w.Commit || done.Fix == "" {
 		t.Fatalf("CloseReview = %+v, %v", done, err)
 	}
-	if author := b.sh(b.repo, nil, "git", "show", "-s", "--format=%an <%ae> %cn", done.Commit); author != "arbiter reviewer <T-2026-001@arbiter.invalid> arbiter" {
+	if author := b.sh(b.repo, nil, "git", "show", "-s", "--format=%an <%ae> %cn", done.Fix); author != "arbiter reviewer <T-2026-001@arbiter.invalid> arbiter" {
 		t.Errorf("fix is by %s", author)
 	}
-	w.Commit = done.Commit
+	w.Commit = done.Fix
+	if c, err := b.g.Fix(t.Context(), w); err != nil || c.Blocked() || b.rev(w.Branch) != done.Fix {
+		t.Fatalf("Fix = %+v, %v", c, err)
+	}
 
 	sent, err := b.g.Deliver(t.Context(), w, amp.Delivery{Merge: true, Title: "Print one", Trailers: []string{"Approval-Seq: 7"}})
 	if err != nil || sent.Blocked() || sent.Commit != b.rev("main") {

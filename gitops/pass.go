@@ -175,7 +175,7 @@ func (g *Git) Adopt(ctx context.Context, w amp.Workspace, elsewhere bool) error 
 	if in, err := r.ancestor(ctx, w.BaseCommit, at); err != nil || !in {
 		return cmp.Or(err, fmt.Errorf("commit %s is not built on %s, the base of %s", short(at), short(w.BaseCommit), w.TaskID))
 	}
-	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	tip, err := g.tip(ctx, wt, w)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (g *Git) ensure(ctx context.Context, wt *worktree, w amp.Workspace) error {
 	if err := g.dropStaleLock(ctx, r.branchLock(w.Branch)); err != nil {
 		return err
 	}
-	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	tip, err := g.tip(ctx, wt, w)
 	if err != nil {
 		return err
 	}

@@ -57,10 +57,13 @@ func (g *Git) publishable(ctx context.Context, w amp.Workspace) (*repo, error) {
 		return nil, &PublishError{Why: "the branch " + name + " is protected, and nothing is pushed to it", Mend: true}
 	}
 	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
-	if err == nil && tip != w.Commit {
-		err = &PublishError{Why: undelivered(w, tip), Mend: true}
+	if err != nil || tip == w.Commit {
+		return r, err
 	}
-	return r, err
+	if reviewed, err := r.awaited(ctx, w); err != nil || tip != "" && tip == reviewed { // the branch follows
+		return r, err
+	}
+	return r, &PublishError{Why: undelivered(w, tip), Mend: true}
 }
 
 // Publish sets the task's branch at an address to the reviewed commit, and nothing else; it never forces. A branch that is there already

@@ -42,7 +42,7 @@ type turnRecord struct {
 	Left string `json:"left,omitzero"`
 	// Moved are the protected refs that this turn moved, as they were seen after it; Rollback puts them back.
 	Moved []movedRef `json:"moved,omitzero"`
-	// Fix is the commit of a reviewer's direct fixes, Done what the review ended with.
+	// Fix is the commit of a reviewer's direct fixes, on no branch of this turn's doing; Done is what the review ended with.
 	Fix  string     `json:"fix,omitzero"`
 	Done *amp.Check `json:"done,omitzero"`
 }

@@ -97,7 +97,7 @@ type judge struct {
 
 // ours reports whether the turn may move a ref.
 func (j *judge) ours(ref string) bool {
-	if ref == "refs/heads/"+j.rec.Branch && (!j.rec.Review || j.rec.Fix != "" && j.after[ref] == j.rec.Fix) {
+	if ref == "refs/heads/"+j.rec.Branch && !j.rec.Review {
 		return true
 	}
 	return strings.HasPrefix(ref, "refs/bisect/") || strings.HasPrefix(ref, "refs/worktree/") || strings.HasPrefix(ref, "refs/rewritten/")
@@ -128,6 +128,9 @@ func (j *judge) ref(ctx context.Context, ref string) (m motion, noted bool, err 
 		return m, false, err
 	}
 	if strings.HasPrefix(ref, "refs/arbiter/") {
+		if followed, err := j.followed(ctx, m); err != nil || followed {
+			return m, false, err
+		}
 		return j.bookkeeping(m, explained && last.email == arbiter.Email)
 	}
 	holds, err := j.holdsNews(ctx, m)
@@ -178,6 +181,28 @@ func (j *judge) bookkeeping(m motion, byUs bool) (motion, bool, error) {
 	}
 	m.blame, m.why = true, "checkpoints and recovery refs of the task are the coordinator's alone"
 	return m, true, nil
+}
+
+// followed reports whether a ref is one that kept direct fixes and went as it has to, which leaves no reflog: they are on the task's branch
+// by now, or pinned.
+func (j *judge) followed(ctx context.Context, m motion) (bool, error) {
+	if m.after != "" || !strings.HasPrefix(m.ref, fixPrefix(j.rec.Task)) {
+		return false, nil
+	}
+	for ref, commit := range j.after {
+		if commit == m.before && strings.HasPrefix(ref, recoveryPrefix(j.rec.Task)) {
+			return true, nil
+		}
+	}
+	tip := j.after["refs/heads/"+j.rec.Branch]
+	if tip == "" {
+		return false, nil
+	}
+	on, err := j.r.ancestor(ctx, m.before, tip)
+	if _, ok := errors.AsType[*exitError](err); ok {
+		return false, nil // the commit is gone
+	}
+	return on, err
 }
 
 // unexplained judges a move that no reflog tells of. Git keeps no reflog of tags and removes that of a deleted branch, so what loses

@@ -18,7 +18,7 @@ func (g *Git) Release(ctx context.Context, w amp.Workspace) (amp.Check, error) {
 		return c, err
 	}
 	defer end()
-	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	tip, err := g.tip(ctx, wt, w)
 	if err != nil {
 		return c, err
 	}
@@ -40,6 +40,10 @@ func (g *Git) Release(ctx context.Context, w amp.Workspace) (amp.Check, error) {
 		if aside != "" {
 			pinned = append(pinned, aside)
 		}
+	}
+	fixes, err := r.dropFixes(ctx, w, tip)
+	if pinned = append(pinned, fixes...); err != nil {
+		return c, fmt.Errorf("release %s: %w", w.TaskID, err)
 	}
 	if err := g.clear(wt, w.TaskID); err != nil {
 		return c, fmt.Errorf("release %s: %w", w.TaskID, err)

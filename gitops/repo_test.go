@@ -82,7 +82,10 @@ func TestLoop_sha256(t *testing.T) {
 	if err != nil || done.Blocked() {
 		t.Fatalf("CloseReview = %+v, %v", done, err)
 	}
-	w.Commit = done.Commit
+	w.Commit = done.Fix
+	if c, err := b.g.Fix(t.Context(), w); err != nil || c.Blocked() || b.rev(w.Branch) != done.Fix {
+		t.Fatalf("Fix = %+v, %v", c, err)
+	}
 	if c := b.deliver(w, amp.Delivery{Merge: true, Title: "x"}); c.Blocked() || b.rev("main^2") != w.Commit {
 		t.Errorf("Deliver = %+v", c)
 	}

@@ -12,12 +12,12 @@ import (
 // OpenReview makes a disposable worktree, detached at exactly the recorded commit, for a reviewer's turn (AMP-089). When the branch is
 // elsewhere by now, that is an *amp.GuardError of type permission_denied. A second call for the same turn returns the same worktree.
 func (g *Git) OpenReview(ctx context.Context, w amp.Workspace, turnID string) (amp.Prepared, error) {
-	r, _, end, err := g.begin(w)
+	r, task, end, err := g.begin(w)
 	if err != nil {
 		return amp.Prepared{}, err
 	}
 	defer end()
-	tip, err := r.tip(ctx, "refs/heads/"+w.Branch)
+	tip, err := g.tip(ctx, task, w)
 	if err != nil {
 		return amp.Prepared{}, err
 	}
@@ -55,12 +55,12 @@ func (g *Git) OpenReview(ctx context.Context, w amp.Workspace, turnID string) (a
 
 // CloseReview measures what a reviewer changed in its disposable worktree, and removes that. With approved_with_fix every change must
 // be one of the verdict's direct fixes, of its change type and with fewer than 5 lines each (AMP-131 to AMP-134, A15); then the
-// changes are committed to the branch in the reviewer's name and Commit is the new tip (AMP-124). Any other change, a fix that is
-// not there, or a moved ref refutes a blocking claim: the verdict is void, and what was changed is pinned to a recovery ref. A nil
-// verdict is a review that failed: its worktree is only removed. A second call for the same turn returns the same.
+// changes are committed in the reviewer's name, and Fix is that commit (AMP-124). It moves no branch: [Git.Fix] does, once the verdict counts.
+// Any other change, a fix that is not there, or a moved ref refutes a blocking claim: the verdict is void, and what was changed is pinned to
+// a recovery ref. A nil verdict is a review that failed: its worktree is only removed. A second call for the same turn returns the same.
 func (g *Git) CloseReview(ctx context.Context, w amp.Workspace, turnID string, v *amp.Verdict) (amp.Check, error) {
 	c := amp.Check{Subject: amp.CheckReview, TaskID: w.TaskID, For: turnID, Base: w.BaseCommit}
-	r, task, end, err := g.begin(w)
+	r, _, end, err := g.begin(w)
 	if err != nil {
 		return c, err
 	}
@@ -78,7 +78,7 @@ func (g *Git) CloseReview(ctx context.Context, w amp.Workspace, turnID string, v
 		return c, wt.remove()
 	}
 	if rec.Done == nil {
-		l := &closing{g: g, r: r, wt: wt, task: task, w: w, rec: rec, v: v, c: &c}
+		l := &closing{g: g, r: r, wt: wt, w: w, rec: rec, v: v, c: &c}
 		if err := l.judge(ctx); err != nil {
 			return c, fmt.Errorf("close review %s of %s: %w", turnID, w.TaskID, err)
 		}
@@ -92,13 +92,13 @@ func (g *Git) CloseReview(ctx context.Context, w amp.Workspace, turnID string, v
 
 // closing is one run of CloseReview.
 type closing struct {
-	g        *Git
-	r        *repo
-	wt, task *worktree
-	w        amp.Workspace
-	rec      *turnRecord
-	v        *amp.Verdict
-	c        *amp.Check
+	g   *Git
+	r   *repo
+	wt  *worktree
+	w   amp.Workspace
+	rec *turnRecord
+	v   *amp.Verdict
+	c   *amp.Check
 }
 
 func (l *closing) judge(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (l *closing) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if tip != want(l.w) && tip != l.rec.Fix {
+	if tip != want(l.w) {
 		l.c.Claims = append(l.c.Claims, movedClaim(l.w, tip))
 		l.c.Escalate = amp.PermissionDenied
 	}
@@ -203,8 +203,7 @@ func (l *closing) finish(ctx context.Context, tree string, changed []change) err
 	return nil
 }
 
-// commit puts the fixes on the branch in the reviewer's name. The commit is recorded before the branch moves, so that a crash between
-// the two is told from another's move.
+// commit commits the fixes in the reviewer's name. The commit is recorded first, so that a second call after a crash returns the same.
 func (l *closing) commit(ctx context.Context, tree string) error {
 	if l.rec.Fix == "" {
 		c := l.r.at()
@@ -223,21 +222,11 @@ func (l *closing) commit(ctx context.Context, tree string) error {
 			return err
 		}
 	}
-	branch := "refs/heads/" + l.w.Branch
-	tip, err := l.r.tip(ctx, branch)
-	if err != nil {
+	if err := l.r.keepFix(ctx, l.w.TaskID, l.rec.Fix); err != nil {
 		return err
 	}
-	if tip != l.rec.Fix {
-		if err := l.r.setRef(ctx, branch, l.rec.Fix, want(l.w), "direct fixes of the review"); err != nil {
-			return err
-		}
-	}
-	l.c.Commit, l.c.Text = l.rec.Fix, "direct fixes committed as "+short(l.rec.Fix)
-	if !l.task.there() {
-		return nil
-	}
-	return l.task.reset(ctx, l.w.Branch, l.rec.Fix)
+	l.c.Commit, l.c.Fix, l.c.Text = want(l.w), l.rec.Fix, "direct fixes committed as "+short(l.rec.Fix)+"; the branch follows when the verdict counts"
+	return nil
 }
 
 // void refutes a blocking claim.

@@ -12,7 +12,11 @@ import (
 // reviewed is a bench with a verified turn.
 func reviewed(t *testing.T) (*bench, amp.Workspace) {
 	t.Helper()
-	b := newBench(t)
+	return newReviewed(t, newBench(t))
+}
+
+func newReviewed(t *testing.T, b *bench) (*bench, amp.Workspace) {
+	t.Helper()
 	w, _ := b.turn(b.space("T-2026-001"), "turn-1", map[string]string{
 		"lib.go": "package lib\n\nimport (\n\t\"os\"\n\t\"fmt\"\n)\n\n// Recieve gets.\nfunc Recieve() { fmt.Println(os.Args)  }\n", "bin": "a\x00b",
 	})
@@ -92,16 +96,13 @@ func TestCloseReview_AMP_124_AMP_131_AMP_134(t *testing.T) {
 			if c.Blocked() != tc.void || !strings.Contains(all.String(), tc.says) || c.Subject != amp.CheckReview {
 				t.Errorf("void = %v, want %v with %q: %s\n%s", c.Blocked(), tc.void, tc.says, c.Text, all.String())
 			}
-			tip := b.rev(w.Branch)
-			fixed := tc.decision == amp.ApprovedWithFix && !tc.void
-			if (tip != w.Commit) != fixed || tc.void && c.Commit != "" || !tc.void && c.Commit != tip {
+			if tip := b.rev(w.Branch); tip != w.Commit || c.Commit != "" && c.Commit != tip {
 				t.Errorf("branch at %s, check at %s, before %s", tip, c.Commit, w.Commit)
 			}
-			if fixed {
-				if got := b.read(filepath.Join(b.g.home, "worktrees", "T-2026-001"), "lib.go"); got != b.sh(b.repo, nil, "git", "show", tip+":lib.go")+"\n" {
-					t.Error("the task's worktree did not follow")
-				}
-				if parent := b.rev(tip + "^"); parent != w.Commit {
+			if fixed := tc.decision == amp.ApprovedWithFix && !tc.void; (c.Fix != "") != fixed || (c.Commit == "") != tc.void {
+				t.Errorf("check at %s with the fix %q", c.Commit, c.Fix)
+			} else if fixed {
+				if parent := b.rev(c.Fix + "^"); parent != w.Commit {
 					t.Errorf("the fix stands on %s", parent)
 				}
 			}
@@ -113,7 +114,7 @@ func TestCloseReview_AMP_124_AMP_131_AMP_134(t *testing.T) {
 			}
 			b.again()
 			again, err := b.g.CloseReview(t.Context(), w, "turn-2", v)
-			if err != nil || again.Commit != c.Commit || again.Text != c.Text || b.rev(w.Branch) != tip {
+			if err != nil || again.Commit != c.Commit || again.Fix != c.Fix || again.Text != c.Text || b.rev(w.Branch) != w.Commit {
 				t.Errorf("a second call: %+v, %v", again, err)
 			}
 		})
@@ -156,10 +157,10 @@ func TestCloseReview_AMP_089(t *testing.T) {
 	b.wantRecovered(w.TaskID, "lib.go")
 }
 
-// TestCloseReview_crash: a crash after the fix was committed, before the branch moved, and one right after that.
+// TestCloseReview_crash: a crash after the fix was committed, before anything keeps it, and one right after that.
 func TestCloseReview_crash(t *testing.T) {
 	t.Parallel()
-	for _, moved := range []bool{false, true} {
+	for _, kept := range []bool{false, true} {
 		b, w := reviewed(t)
 		p := b.review(w, "turn-2")
 		b.sh(p.Dir, p.Env, "sed", "-i", "s/Recieve/Receive/", "lib.go")
@@ -173,15 +174,15 @@ func TestCloseReview_crash(t *testing.T) {
 		if err := b.g.save(rec); err != nil {
 			t.Fatal(err)
 		}
-		if moved {
-			b.sh(b.repo, nil, "git", "update-ref", "refs/heads/"+w.Branch, fix)
+		if kept {
+			if err := mustOpen(t, b.g, b.repo).keepFix(t.Context(), w.TaskID, fix); err != nil {
+				t.Fatal(err)
+			}
 		}
 		b.again()
-		c, err := b.g.CloseReview(t.Context(), w, "turn-2", &amp.Verdict{
-			Decision: amp.ApprovedWithFix, DirectFixes: []amp.DirectFix{{File: "lib.go", ChangeType: amp.Typo, DiffLines: 2}},
-		})
-		if err != nil || c.Blocked() || c.Commit != fix || b.rev(w.Branch) != fix {
-			t.Errorf("moved = %v: %+v, %v", moved, c, err)
+		c, err := b.g.CloseReview(t.Context(), w, "turn-2", typo)
+		if err != nil || c.Blocked() || c.Fix != fix || b.rev(fixRef(w.TaskID, fix)) != fix || b.rev(w.Branch) != w.Commit {
+			t.Errorf("kept = %v: %+v, %v", kept, c, err)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (r *repo) withdraw(ctx context.Context, tasks map[amp.TaskID]bool) error {
 func (r *repo) drop(ctx context.Context, refs map[string]string) error {
 	var in strings.Builder
 	for ref, commit := range refs {
-		fmt.Fprintf(&in, "delete %s %s\n", ref, commit)
+		fmt.Fprintf(&in, "option no-deref\ndelete %s %s\n", ref, commit) // an agent could have made it name another one
 	}
 	if in.Len() == 0 {
 		return nil

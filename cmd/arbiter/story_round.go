@@ -89,6 +89,9 @@ func (s *story) ledger(e *amp.Entry, c *amp.Check) {
 		}
 		s.line("%s", text)
 	}
+	if c.Fix != "" {
+		s.line("- direct fixes of the reviewer: %s, on the branch once the verdict counts", said(c.Fix))
+	}
 	for _, gate := range sortedKeys(c.CI) {
 		s.line("- local CI %s: %s", said(gate), said(c.CI[gate]))
 	}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,9 +79,9 @@ func (r *rig) wantReviewed(turn *providers.Turn, e ended, v *amp.Verdict) {
 	if err != nil || c.Blocked() || c.Escalate != "" {
 		r.t.Errorf("check = %+v, %v", c, err)
 	}
-	lib := r.run("-C", r.repo, "show", turn.Work.Branch+":lib.go")
-	if fixed := v.Decision == amp.ApprovedWithFix; strings.Contains(lib, "Receive") != fixed {
-		r.t.Errorf("the branch holds\n%s", lib)
+	lib := r.run("-C", r.repo, "show", cmp.Or(c.Fix, c.Commit)+":lib.go")
+	if fixed := v.Decision == amp.ApprovedWithFix; strings.Contains(lib, "Receive") != fixed || (c.Fix != "") != fixed || c.Commit != turn.Work.Commit {
+		r.t.Errorf("reviewed is %s, the fixes %q; that holds\n%s", c.Commit, c.Fix, lib)
 	}
 }
 

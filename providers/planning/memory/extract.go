@@ -131,7 +131,7 @@ func (x *extractor) check(e *amp.Entry, c *amp.Check) {
 				x.add(Error, x.scope, e.ID, "The %s CI failed before a review: let the executor run the checks before it reports.", gate)
 			}
 		}
-	case amp.CheckReview, amp.CheckSuspension, amp.CheckResume, amp.CheckCommand, amp.CheckWorkspace, amp.CheckRelease:
+	case amp.CheckReview, amp.CheckFix, amp.CheckSuspension, amp.CheckResume, amp.CheckCommand, amp.CheckWorkspace, amp.CheckRelease:
 	}
 }
 
