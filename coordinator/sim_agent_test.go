@@ -212,9 +212,19 @@ func (s *sim) verdict() map[string]any {
 	case s.chance(30): // this is no fault: somebody has to unlock the task in the end
 		return verdictOf(amp.Rejected, 0.95)
 	case s.fault(10):
-		return verdictOf(pick(s, []amp.Decision{amp.Approved, amp.Rejected}), 0.4)
+		return s.fixes(verdictOf(pick(s, []amp.Decision{amp.Approved, amp.ApprovedWithFix, amp.Rejected}), 0.4))
+	case s.chance(30):
+		return s.fixes(verdictOf(amp.ApprovedWithFix, pick(s, []float64{0.95, 0.95, 0.5})))
 	}
 	return verdictOf(amp.Approved, 0.95)
+}
+
+// fixes completes a verdict that says that its reviewer fixed something.
+func (s *sim) fixes(v map[string]any) map[string]any {
+	if v["decision"] == amp.ApprovedWithFix {
+		v["direct_fixes"] = []amp.DirectFix{{File: "count.sh", ChangeType: amp.Typo, DiffLines: 1}}
+	}
+	return v
 }
 
 // outside lets an agent without an adapter answer the turn that was opened for it: over connections that lose, double, delay and
@@ -333,7 +343,24 @@ func (s *sim) faultyGit() {
 		case v != nil && s.fault(5):
 			return amp.Check{Subject: amp.CheckReview, Claims: []amp.Claim{{Name: "files", Finding: amp.Refuted, Blocking: true, Found: "it changed files"}}}, nil
 		}
-		return amp.Check{Subject: amp.CheckReview}, nil
+		ck := amp.Check{Subject: amp.CheckReview}
+		if v != nil && v.Decision == amp.ApprovedWithFix {
+			s.ids++
+			ck.Commit, ck.Fix = w.Commit, commitName(w.TaskID, 1e6+s.ids)
+		}
+		return ck, nil
+	}
+	s.git.fix = func(w amp.Workspace) (amp.Check, error) {
+		s.judge.follows(w)
+		switch {
+		case s.fault(5):
+			return amp.Check{}, errors.New("the ref is locked")
+		case s.fault(3):
+			return amp.Check{Subject: amp.CheckFix, Escalate: amp.PermissionDenied, Claims: []amp.Claim{
+				{Name: "branch", Finding: amp.Refuted, Blocking: true, Found: "it moved"},
+			}}, nil
+		}
+		return amp.Check{Subject: amp.CheckFix, Commit: w.Commit}, nil
 	}
 	s.git.list = func(amp.Workspace) amp.Check {
 		ck := amp.Check{Subject: amp.CheckResume, Claims: []amp.Claim{{Name: "branch", Finding: amp.Confirmed}}}

@@ -59,6 +59,11 @@ func TestSimulation_broken(t *testing.T) {
 		"a task comes to a clone without its branch": {want: "clones", how: simSetting{members: 3, clones: true, sabotage: func(n *simNode) {
 			n.clone.stiff = true
 		}}},
+		"fixes are on the branch before they count": {want: "fixes", how: simSetting{sabotage: each(func(_ *simNode, t *amp.Task) {
+			if t.Fix != "" {
+				t.Commit, t.Behind = t.Fix, "early"
+			}
+		})}},
 		"a store does not look at what an append was judged on": {want: "rounds", how: simSetting{members: 3, blind: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,9 +21,13 @@ type simJudge struct {
 	s       *sim
 	entries []amp.Entry
 	board   *amp.Board
+	// counted are the direct fixes whose verdict counts.
+	counted map[string]bool
 }
 
-func newSimJudge(s *sim) *simJudge { return &simJudge{s: s, board: amp.NewBoard()} }
+func newSimJudge(s *sim) *simJudge {
+	return &simJudge{s: s, board: amp.NewBoard(), counted: map[string]bool{}}
+}
 
 // simCounts is how often what happened.
 type simCounts map[string]int
@@ -57,7 +61,7 @@ func (c simCounts) missing(how simSetting) (out []string) {
 	}
 	for _, k := range append(several,
 		"crashes", "clock jumps", "pauses", "full disks", "restarts", "lost messages", "doubled messages", "doubled commands", "lost turns",
-		"late reports", "ack timeouts", "redeliveries", "heartbeat timeouts", "locked", "suspended", "delivered", "terminated", "rejects",
+		"late reports", "ack timeouts", "redeliveries", "heartbeat timeouts", "locked", "suspended", "delivered", "terminated", "rejects", "fixes", "held fixes",
 	) {
 		if c[k] == 0 {
 			out = append(out, k)
@@ -107,7 +111,7 @@ type taskBefore struct {
 	status         amp.Status
 	rejects, total int
 	epoch          int
-	turn           string
+	turn, behind   string
 	open           []amp.Obligation
 }
 
@@ -115,7 +119,7 @@ func snapshot(t *amp.Task) (b taskBefore) {
 	if t == nil {
 		return b
 	}
-	b = taskBefore{known: true, status: t.Status, rejects: t.RejectCount, total: t.RejectTotal, epoch: t.Epoch, open: slices.Clone(t.Open)}
+	b = taskBefore{known: true, status: t.Status, rejects: t.RejectCount, total: t.RejectTotal, epoch: t.Epoch, behind: t.Behind, open: slices.Clone(t.Open)}
 	if t.Turn != nil {
 		b.turn = t.Turn.TurnID
 	}
@@ -131,6 +135,13 @@ func (j *simJudge) moved(e *amp.Entry, was taskBefore, t *amp.Task) {
 	s.counts["rejects"] += t.RejectTotal - was.total
 	if t.Status != was.status {
 		s.counts[string(t.Status)]++
+	}
+	if t.Behind != was.behind && t.Behind != "" {
+		j.counted[t.Commit] = true
+		s.counts["fixes"]++
+	}
+	if t.Status == amp.Held && was.status != amp.Held && t.Fix != "" {
+		s.counts["held fixes"]++
 	}
 	j.acks(e, was, t)
 	if e.Kind == amp.KindRefusal {
@@ -265,6 +276,13 @@ func (j *simJudge) unapproved(t *amp.Task) string {
 	return ""
 }
 
+// follows looks at a branch in the moment when it follows to direct fixes.
+func (j *simJudge) follows(w amp.Workspace) {
+	if !j.counted[w.Commit] {
+		j.s.fail("fixes", "the branch of %s follows to %s, and no verdict that counts made that", w.TaskID, w.Commit)
+	}
+}
+
 // delivers looks at a delivery in the moment when git would carry it out.
 func (j *simJudge) delivers(w amp.Workspace) {
 	s, t := j.s, j.board.Task(w.TaskID)
@@ -275,6 +293,9 @@ func (j *simJudge) delivers(w amp.Workspace) {
 	if w.Commit != t.Commit || w.PlanHash != t.Plan.Hash || t.Status != amp.StatusApproved || t.Doing == nil {
 		s.fail("approval", "%s is %s at %s, and %s is delivered", t.ID, t.Status, t.Commit, w.Commit)
 		return
+	}
+	if t.Behind != "" {
+		s.fail("fixes", "%s is delivered before its branch has followed to %s", t.ID, t.Commit)
 	}
 	cmd, err := amp.DecodeBody[amp.Command](&j.entries[t.Doing.Seq-1])
 	if err != nil || cmd.Command != amp.Deliver || cmd.TaskID != t.ID {
@@ -366,6 +387,11 @@ func (j *simJudge) ended() {
 	s := j.s
 	for _, n := range s.nodes {
 		j.same(n)
+	}
+	for _, id := range j.board.Order {
+		if t := j.board.Task(id); t.Behind != "" && !j.still(t) {
+			s.fail("fixes", "the branch of %s never followed to %s", id, t.Commit)
+		}
 	}
 	head := amp.Head{}
 	for i := range j.entries {
