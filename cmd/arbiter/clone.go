@@ -96,8 +96,8 @@ func (a *app) cloneOf(ctx context.Context, where string) (dir, branch string, do
 	}
 	if err != nil {
 		return "", "", done, &usageError{
-			what: fmt.Sprintf("%s cannot be cloned: %s", where, safe(lastLine(string(out), err))), means: "Nothing was compared.",
-			next: "Clone it yourself with git, and name the folder: arbiter journal verify --against DIR",
+			what: fmt.Sprintf("%s cannot be cloned: %s", where, safe(lastLine(string(out), err))), means: "Nothing was compared or stored.",
+			next: "Clone it yourself with git, and name the folder in its place.",
 		}
 	}
 	return dir, branch, remove, nil
@@ -161,14 +161,14 @@ func bounded(ctx context.Context, cmd *exec.Cmd, dir string, large *largeError, 
 			return said.text, err
 		case <-ctx.Done():
 			kill()
-			<-ended
+			_ = <-ended // it was killed
 			return nil, ctx.Err()
 		case <-tick.C:
 			size := folderSize(dir)
 			progress(size>>20, 0)
 			if size > large.limit {
 				kill()
-				<-ended
+				_ = <-ended // it was killed
 				return nil, large
 			}
 		}
