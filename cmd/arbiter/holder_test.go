@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -110,6 +111,19 @@ func TestLook_silent(t *testing.T) {
 	_, err = silent.Query(t.Context(), amp.Query{Kind: amp.QueryChecklist})
 	if e := explain(err); !strings.Contains(e.Next, fmt.Sprintf("kill -CONT %d", os.Getpid())) {
 		t.Errorf("what only the coordinator knows: %+v", e)
+	}
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mute.Close() })
+	elsewhere, err := server.NewRemote("http://"+mute.Addr().String(), "token", sentinels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := &look{client: elsewhere, patience: 20 * time.Millisecond, complain: func(s string) { t.Error(s) }}
+	if _, err := far.Query(t.Context(), amp.Query{Kind: amp.QueryBoard}); err == nil || !strings.Contains(err.Error(), "the coordinator at http://") {
+		t.Errorf("one elsewhere that does not answer: %v", err)
 	}
 	if code, _, stderr := arbiter(t, "", "down", "--timeout", "50ms"); code != exitFailed || !strings.Contains(stderr, "has not ended within 50ms") ||
 		!strings.Contains(stderr, fmt.Sprintf("kill -9 %d", os.Getpid())) {

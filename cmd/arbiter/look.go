@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -44,14 +43,14 @@ func (l *look) Status(ctx context.Context) (amp.CoordinatorState, error) {
 	return state, err
 }
 
-// away reports whether no coordinator answers here, so that the journal itself is read: none runs, or the one that runs stands still.
+// away reports whether the coordinator that runs here stands still, so that the journal itself is read.
 func (l *look) away(ctx context.Context) bool {
 	if !l.asked {
 		if _, err := l.Status(ctx); l.fallen(err) {
 			l.complain("arbiter: " + err.Error() + "; this is read from the journal itself")
 		}
 	}
-	return errors.Is(l.found, server.ErrNotRunning) || l.fallen(l.found)
+	return l.fallen(l.found)
 }
 
 // fallen reports that an error is of a coordinator of this data directory that does not answer.
@@ -62,8 +61,12 @@ func (l *look) fallen(err error) bool {
 
 // Query answers a question. Without a coordinator, board and entries are read from the journal; the rest needs one.
 func (l *look) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
+	away := l.away(ctx)
 	err := l.found
-	if !l.away(ctx) {
+	if _, silent := errors.AsType[*silentError](err); silent && !away { // one elsewhere, whose journal is not here
+		return amp.Page{}, err
+	}
+	if !away {
 		var page amp.Page
 		if page, err = l.client.Query(ctx, q); errors.Is(err, ssot.ErrUnreachable) {
 			return page, &unsentError{err}
@@ -73,7 +76,7 @@ func (l *look) Query(ctx context.Context, q amp.Query) (amp.Page, error) {
 		}
 	}
 	if q.Kind != amp.QueryBoard && q.Kind != amp.QueryEntries {
-		return amp.Page{}, cmp.Or(err, l.found)
+		return amp.Page{}, err
 	}
 	if l.log == nil {
 		log, _, err := l.open(ctx)
