@@ -148,27 +148,28 @@ func bounded(ctx context.Context, cmd *exec.Cmd, dir string, large *largeError, 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	var err error // of the program, once it has ended
+	go func() { err = cmd.Wait(); close(ended) }()
 	tick := time.NewTicker(cloneLook)
 	defer tick.Stop()
 	for {
 		select {
-		case err := <-ended:
+		case <-ended:
 			if err == nil && folderSize(dir) > large.limit {
 				err = large
 			}
 			return said.text, err
 		case <-ctx.Done():
 			kill()
-			_ = <-ended // it was killed
+			<-ended
 			return nil, ctx.Err()
 		case <-tick.C:
 			size := folderSize(dir)
 			progress(size>>20, 0)
 			if size > large.limit {
 				kill()
-				_ = <-ended // it was killed
+				<-ended
 				return nil, large
 			}
 		}
