@@ -135,7 +135,7 @@ func TestSettings_refused(t *testing.T) {
 				t.Fatal(err)
 			}
 			address := strings.Replace(s.As(role, schema), role+"@", role+":"+url.QueryEscape(secret)+"@", 1)
-			if tc.is == ssot.ErrBusy {
+			if errors.Is(tc.is, ssot.ErrBusy) {
 				run(t, owner, "ALTER ROLE "+role+" SET statement_timeout = 500", "BEGIN", "LOCK TABLE head IN ACCESS EXCLUSIVE MODE")
 				defer run(t, owner, "ROLLBACK")
 			}
