@@ -404,3 +404,13 @@ func TestBar_hint(t *testing.T) {
 		}
 	}
 }
+
+// However few rows of the facts are on the screen, the bar says which.
+func TestBar_fewRows(t *testing.T) {
+	t.Parallel()
+	for h, want := range map[int]string{7: "  rows 1-2 of 5 · ", 6: "  row 1 of 5 · ", 5: "  no row of 5 · "} {
+		if text := screen(Open(high(), "", t0), 60, h, t0); !strings.Contains(text, want) {
+			t.Errorf("with %d rows %q is missing:\n%s", h, want, text)
+		}
+	}
+}

@@ -45,14 +45,24 @@ func (b *Bar) Render(th *theme.Theme, w, h int, now time.Time) *ui.Block {
 		head.Add(facts.Rows()[b.offset+i])
 	}
 	if h > head.Height() {
-		head.Say(theme.Alert, fmt.Sprintf("  rows %d-%d of %d · up and down scroll · %d not read yet",
-			min(b.offset+1, facts.Height()), b.offset+room, facts.Height(), b.unseen))
+		head.Say(theme.Alert, fmt.Sprintf("  %s of %d · up and down scroll · %d not read yet", rowsFrom(b.offset, room), facts.Height(), b.unseen))
 	}
 	foot := b.foot(th, w, now, dense)
 	if over := head.Height() + foot.Height() - h; over > 0 {
 		head.Fit(head.Height() - over)
 	}
 	return head.Append(foot).Fit(h)
+}
+
+// rowsFrom names n rows behind the first ones that are scrolled away.
+func rowsFrom(above, n int) string {
+	switch n {
+	case 0:
+		return "no row"
+	case 1:
+		return fmt.Sprintf("row %d", above+1)
+	}
+	return fmt.Sprintf("rows %d-%d", above+1, above+n)
 }
 
 func (b *Bar) draw(th *theme.Theme, w int, now time.Time) *ui.Block {
