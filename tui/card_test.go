@@ -531,3 +531,14 @@ func TestInbox_waysOutInSight(t *testing.T) {
 		t.Errorf("the list runs into the card, or its title is cut:\n%s", all)
 	}
 }
+
+// How much of a plan was read is a count that is never cut, however narrow its column is.
+func TestPlan_readCountWhole(t *testing.T) {
+	t.Parallel()
+	m := still(t, tuitest.Scene(), 120, 36)
+	readPasts(t, m)
+	visit(t, m, Place{Kind: KindPlan, ID: "T-2026-007"})
+	if all := ansi.Strip(m.View()); !strings.Contains(all, "reviewed by clau… ── read 1/2 ─") {
+		t.Errorf("the count is cut:\n%s", all)
+	}
+}

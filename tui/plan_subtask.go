@@ -20,8 +20,11 @@ func (p *planPage) subtasks(c *column, t *amp.Task, changes []planChange, w int)
 	if n > 0 {
 		share = float64(read) / float64(n)
 	}
-	c.Rule("Subtasks  "+p.e.agentOf(t, amp.Executor)+", reviewed by "+p.e.agentOf(t, amp.Reviewer),
-		fmt.Sprintf("read %d/%d %s", read, n, ui.Gauge(th, 5, share)))
+	title, facts := "Subtasks  "+p.e.agentOf(t, amp.Executor)+", reviewed by "+p.e.agentOf(t, amp.Reviewer), fmt.Sprintf("read %d/%d", read, n)
+	if ui.Width(title)+ui.Width(facts)+14 <= w { // the gauge gives way, the count does not
+		facts += " " + ui.Gauge(th, 5, share)
+	}
+	c.Rule(ui.Cut(ui.Safe(title), w-ui.Width(facts)-8), facts)
 	for i, s := range pl.Subtasks {
 		id := "s" + strconv.Itoa(i)
 		c.item(id, func() {
