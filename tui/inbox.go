@@ -43,6 +43,7 @@ type inboxPage struct {
 	colsW     int
 	listTop   int
 	listH     int
+	gap       int // blanks at the right end of the list
 	left      int
 	view      scroller // of the card
 	onCard    bool     // the card has the focus

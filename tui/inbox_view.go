@@ -25,9 +25,23 @@ func (p *inboxPage) columns(w int) *ui.Columns {
 
 func (p *inboxPage) line(n *need, w int, selected bool) ui.Line {
 	sign, role := p.e.needSign(n)
-	return p.columns(w).Row(selected,
+	row := p.columns(w-p.gap).Row(selected,
 		ui.Cell{Text: sign, Role: role}, ui.Cell{Text: seqName(n.Seq)}, ui.Cell{Text: string(n.TaskID)},
 		ui.Cell{Text: n.What + ": " + n.Text}, ui.Cell{Text: p.seen(n), Role: theme.Muted}, ui.Cell{Live: true})
+	row.Tail += strings.Repeat(" ", p.gap)
+	return row
+}
+
+// setGap leaves a blank at the right end of the list, or none.
+func (p *inboxPage) setGap(on bool) {
+	gap := 0
+	if on {
+		gap = 1
+	}
+	if gap != p.gap {
+		p.gap = gap
+		p.list.Forget()
+	}
 }
 
 // seen is the admin whose ACK says that an escalation was seen.
@@ -107,16 +121,13 @@ func (p *inboxPage) Render(w, h int) *ui.Block {
 		p.nothing(b)
 		return b.Fit(h)
 	}
-	rows := lw
-	if two {
-		rows-- // a blank before the line between the panes
-	}
-	b.Add(p.columns(rows).Head())
+	p.setGap(two)
+	b.Add(p.columns(lw - p.gap).Head())
 	p.listTop = b.Height()
 	room := max(h-b.Height(), 0)
 	if two {
 		p.left, p.listH = lw, room
-		b.Append(p.list.Render(rows, room)).RuleSeen(0, title, facts, p.list)
+		b.Append(p.list.Render(lw, room)).RuleSeen(0, title, facts, p.list)
 		right := p.drawCard(ui.NewBlock(e.Theme, rw), &n, t, h)
 		return ui.Beside(b.Fit(h), right.Fit(h)).Fit(h)
 	}
