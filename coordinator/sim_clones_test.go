@@ -150,8 +150,43 @@ func (g *simClone) OpenReview(ctx context.Context, w amp.Workspace, turn string)
 	if err := g.begin(ctx); err != nil {
 		return amp.Prepared{}, err
 	}
-	g.at(w, "reviews")
+	at := g.at(w, "reviews")
+	if tip := g.branches[w.TaskID]; w.Branch != w.BaseBranch && tip != at {
+		g.s.fail("clones", "%s reviews %s at %s: its branch moved to %s", g.n.name, w.TaskID, at, tip)
+	}
+	g.turns[turn] = at
 	return g.fakeGit.OpenReview(ctx, w, turn)
+}
+
+// CloseReview leaves direct fixes in this clone alone, on no branch.
+func (g *simClone) CloseReview(ctx context.Context, w amp.Workspace, turn string, v *amp.Verdict) (amp.Check, error) {
+	if err := g.begin(ctx); err != nil {
+		return amp.Check{}, err
+	}
+	if v != nil && g.turns[turn] == "" {
+		return amp.Check{}, errors.New("nothing is recorded of the start of review " + turn)
+	}
+	ck, err := g.fakeGit.CloseReview(ctx, w, turn, v)
+	if ck.Fix != "" {
+		g.has[ck.Fix], g.s.remote.parent[ck.Fix] = true, ck.Commit
+	}
+	return ck, err
+}
+
+// Fix lets the branch follow, from the commit that was reviewed alone.
+func (g *simClone) Fix(ctx context.Context, w amp.Workspace) (amp.Check, error) {
+	if err := g.begin(ctx); err != nil {
+		return amp.Check{}, err
+	}
+	at, tip := g.at(w, "fixes"), g.branches[w.TaskID]
+	if tip != at && tip != g.s.remote.parent[at] {
+		g.s.fail("clones", "%s lets %s follow to %s: its branch moved to %s", g.n.name, w.TaskID, at, tip)
+	}
+	ck, err := g.fakeGit.Fix(ctx, w)
+	if err == nil && ck.Commit != "" {
+		g.move(w.TaskID, at, "direct fixes")
+	}
+	return ck, err
 }
 
 func (g *simClone) Rollback(ctx context.Context, w amp.Workspace, cp int) (amp.Check, error) {
@@ -166,7 +201,9 @@ func (g *simClone) Deliver(ctx context.Context, w amp.Workspace, d amp.Delivery)
 	if err := g.begin(ctx); err != nil {
 		return amp.Check{}, err
 	}
-	g.at(w, "delivers")
+	if at := g.at(w, "delivers"); g.branches[w.TaskID] != at {
+		g.s.fail("clones", "%s delivers %s at %s: its branch moved to %s", g.n.name, w.TaskID, at, g.branches[w.TaskID])
+	}
 	return g.fakeGit.Deliver(ctx, w, d)
 }
 
