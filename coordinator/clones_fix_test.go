@@ -70,6 +70,13 @@ func (g slowFixing) Adopt(ctx context.Context, w amp.Workspace, elsewhere bool) 
 	return cmp.Or(ctx.Err(), g.Git.Adopt(ctx, w, elsewhere))
 }
 
+// reviews is the coordinator under which a task is reviewed, and which one that is.
+func (k *clones) reviews(id amp.TaskID) (*member, int) {
+	k.t.Helper()
+	m := k.owner(id, amp.Reviewer)
+	return m, slices.Index(k.members, m)
+}
+
 // followed lets time pass until the branch of a task has followed to its direct fixes.
 func (k *clones) followed(id amp.TaskID) *amp.Task {
 	k.t.Helper()
@@ -110,8 +117,7 @@ func TestClones_fixed(t *testing.T) {
 		slow, change := slowFixes(t, true)
 		k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, fixes(0.95))), change)
 		id := k.approved(0, 1)
-		first := k.owner(id, amp.Reviewer)
-		at := slices.Index(k.members, first)
+		first, at := k.reviews(id)
 		<-slow.reached
 		if got := k.get(id); got.Status != amp.StatusApproved || got.Commit != slow.fix || got.Behind == "" || k.branch(at, id) == got.Commit {
 			t.Fatalf("the branch has followed already: %s\n%s", k.branch(at, id), k.story(id))
@@ -137,8 +143,7 @@ func TestClones_fixHeld(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, fixes(0.5))))
 				id := k.approved(0, 1)
-				first := k.owner(id, amp.Reviewer)
-				at := slices.Index(k.members, first)
+				first, at := k.reviews(id)
 				if err := os.Rename(k.bare, k.bare+".down"); err != nil {
 					t.Fatal(err)
 				}
@@ -177,8 +182,7 @@ func TestClones_fixFenced(t *testing.T) {
 		slow, change := slowFixes(t, false)
 		k := newClones(t, 2, slowEdits, everybody(slowly(time.Minute, fixes(0.95))), change)
 		id := k.approved(0, 1)
-		first := k.owner(id, amp.Reviewer)
-		at := slices.Index(k.members, first)
+		first, at := k.reviews(id)
 		<-slow.reached
 		release := first.gate.hold()
 		time.Sleep(time.Minute)

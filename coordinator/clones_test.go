@@ -44,6 +44,20 @@ func person(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// makeShop makes a repository with one file and one commit.
+func makeShop(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	person(t, dir, "init", "-q", "-b", "main")
+	if err := os.WriteFile(filepath.Join(dir, "count.sh"), []byte("echo 0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	person(t, dir, "add", "-A")
+	person(t, dir, "commit", "-q", "-m", "first")
+}
+
 func newClones(t *testing.T, n int, exec, rev func(who string) play, change ...func(i int, c *Config)) *clones {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,15 +66,7 @@ func newClones(t *testing.T, n int, exec, rev func(who string) play, change ...f
 	}
 	k := &clones{bare: filepath.Join(top, "origin.git")}
 	first := filepath.Join(top, "a", "shop")
-	if err := os.MkdirAll(first, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	person(t, first, "init", "-q", "-b", "main")
-	if err := os.WriteFile(filepath.Join(first, "count.sh"), []byte("echo 0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	person(t, first, "add", "-A")
-	person(t, first, "commit", "-q", "-m", "first")
+	makeShop(t, first)
 	person(t, top, "clone", "-q", "--bare", first, k.bare)
 	person(t, first, "remote", "add", "origin", k.bare)
 	for i := range n {

@@ -276,15 +276,7 @@ func real(t *testing.T, rev play) (r *rig, repo string) {
 		t.Fatal(err)
 	}
 	repo = filepath.Join(top, "shop")
-	if err := os.MkdirAll(repo, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	person(t, repo, "init", "-q", "-b", "main")
-	if err := os.WriteFile(filepath.Join(repo, "count.sh"), []byte("echo 0\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	person(t, repo, "add", "-A")
-	person(t, repo, "commit", "-q", "-m", "first")
+	makeShop(t, repo)
 	return newRig(t, edits("codex"), rev, func(c *Config) {
 		g, err := gitops.New(gitops.Options{Home: c.Home, Log: c.Logger})
 		if err != nil {

@@ -44,6 +44,17 @@ func runPump(t *testing.T, s Session) *pump {
 	return p
 }
 
+// livePump is a pump that has read its first board and is live.
+func livePump(t *testing.T, s Session) *pump {
+	t.Helper()
+	p := runPump(t, s)
+	want[syncedMsg](t, p)
+	if c := want[connMsg](t, p); c.phase != live {
+		t.Fatalf("phase %v, want live", c.phase)
+	}
+	return p
+}
+
 func TestPump(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,9 +96,7 @@ func TestPump_gap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := tuitest.Scene()
-		p := runPump(t, s)
-		want[syncedMsg](t, p)
-		want[connMsg](t, p)
+		p := livePump(t, s)
 		synctest.Wait()
 		s.Lose(1)
 		s.NewTask("one").Propose()
@@ -102,9 +111,7 @@ func TestPump_gap(t *testing.T) {
 func TestPump_asked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := runPump(t, tuitest.Scene())
-		want[syncedMsg](t, p)
-		want[connMsg](t, p)
+		p := livePump(t, tuitest.Scene())
 		p.resync("a fold failed")
 		p.resync("and again") // one is enough, and it never blocks
 		if again := want[syncedMsg](t, p); again.gen != 2 {
@@ -117,9 +124,7 @@ func TestPump_overflow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := tuitest.Scene()
-		p := runPump(t, s)
-		want[syncedMsg](t, p)
-		want[connMsg](t, p)
+		p := livePump(t, s)
 		task := s.NewTask("flood").Propose().Approve().Dispatch()
 		for range 2 * maxPending { // nobody reads the pump: the script must not wait for it
 			task.Says("x")
@@ -283,9 +288,7 @@ func TestPump_mute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &mute{Script: tuitest.Scene()}
-		p := runPump(t, s)
-		want[syncedMsg](t, p)
-		want[connMsg](t, p)
+		p := livePump(t, s)
 		release := s.hold()
 		begin := time.Now()
 		s.Cut(errors.New("broken"))
@@ -325,9 +328,7 @@ func TestPump_restarted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := tuitest.Scene()
-		p := runPump(t, s)
-		want[syncedMsg](t, p)
-		want[connMsg](t, p)
+		p := livePump(t, s)
 		synctest.Wait()
 		s.Cut(errors.New("gone"))
 		synctest.Wait()
@@ -355,9 +356,7 @@ func TestPump_reasonOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := tuitest.Scene()
-		p := runPump(t, s)
-		want[syncedMsg](t, p)
-		want[connMsg](t, p)
+		p := livePump(t, s)
 		p.resync("a fold failed")
 		if again := want[syncedMsg](t, p); again.why == "" {
 			t.Error("no reason")
