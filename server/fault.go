@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"syscall"
 
 	"arbiter/amp"
@@ -75,8 +77,8 @@ func newFault(err error, known Sentinels) (fault, int) {
 		f.Code, f.What, f.Means, f.Next = e.Code, e.What, e.Means, e.Next
 		return f, statusOf(e.Code)
 	}
-	for word, sentinel := range known {
-		if errors.Is(err, sentinel) {
+	for _, word := range slices.Sorted(maps.Keys(known)) { // an error that is several of them has the same word each time
+		if errors.Is(err, known[word]) {
 			f.Code = word
 			return f, http.StatusServiceUnavailable
 		}

@@ -135,6 +135,18 @@ func TestErrors_sentinelsKeepTheirIdentity(t *testing.T) {
 	}
 }
 
+// An error that is several of them has one word, the same each time.
+func TestNewFault_several(t *testing.T) {
+	t.Parallel()
+	busy := errors.New("the store is busy")
+	err := fmt.Errorf("%w: %w", errFull, busy)
+	for range 50 {
+		if f, _ := newFault(err, Sentinels{"full": errFull, "busy": busy, "other": errors.New("x")}); f.Code != "busy" {
+			t.Fatalf("the word is %q, want busy", f.Code)
+		}
+	}
+}
+
 func TestReceive_bytesArriveAsSent(t *testing.T) {
 	t.Parallel()
 	raw := []byte("{\"a\": \"\xff\", \r\n \"a\":1}\x00")

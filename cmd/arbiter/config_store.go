@@ -38,13 +38,11 @@ func (a *app) loadStore() (storeConfig, error) {
 		return storeConfig{}, usage("where the journal is cannot be read from the configuration %s", file).then("arbiter doctor says what is wrong with it.")
 	}
 	c := &config{Store: only.Store}
-	others := func(name, prefix string) bool { return !strings.HasPrefix(name, prefix) }
-	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return others(kv, "ARBITER_STORE_") })
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return !strings.HasPrefix(kv, "ARBITER_STORE_") })
 	if err := overrideEnv(c, env); err != nil {
 		return storeConfig{}, err
 	}
-	sets := slices.DeleteFunc(slices.Clone(a.sets), func(set string) bool { return others(strings.TrimSpace(set), "store.") })
-	if err := overrideSets(c, sets); err != nil {
+	if err := overrideSets(c, a.sets); err != nil { // all of them: this is no old configuration, it was just typed
 		return storeConfig{}, err
 	}
 	var errs []error

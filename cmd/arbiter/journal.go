@@ -75,7 +75,10 @@ func newJournalRebuild(a *app) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, log.Close()) }()
-			if err := log.Rebuild(c.Context()); err != nil {
+			p := a.progress("entries folded")
+			err = log.Rebuild(c.Context(), p.show)
+			p.end()
+			if err != nil {
 				return err
 			}
 			head, err := log.Head(c.Context())

@@ -23,8 +23,8 @@ type journal interface {
 // ownedJournal is a store that was opened for writing. One in a database is an [ssot.Shared].
 type ownedJournal interface {
 	journal
-	// Rebuild makes every table beside the entries anew.
-	Rebuild(ctx context.Context) error
+	// Rebuild makes every table beside the entries anew, and tells progress, which may be nil, of entries that were folded.
+	Rebuild(ctx context.Context, progress func(done, total uint64)) error
 }
 
 // store says where the journal of this run is: the address of a database, or the data directory.
@@ -44,6 +44,7 @@ func (a *app) readStore(ctx context.Context, where string, cfg storeConfig) (jou
 		if err != nil {
 			return nil, err
 		}
+		opts.Patience = answerTime // somebody waits
 		log, err := postgres.OpenReadOnly(ctx, opts)
 		if x, ok := errors.AsType[*postgres.NotThereError](err); ok {
 			return nil, &notFoundError{what: x.Error(), next: "Correct store.url, or begin one with arbiter up."}

@@ -245,7 +245,7 @@ func TestRights(t *testing.T) {
 		[]amp.Record{ssottest.Note("n2", ssottest.Task(1), "")}); err != nil {
 		t.Errorf("the writer under a lease: %v", err)
 	}
-	if err := errors.Join(w.Release(t.Context(), held), w.Rebuild(t.Context())); err != nil {
+	if err := errors.Join(w.Release(t.Context(), held), w.Rebuild(t.Context(), nil)); err != nil {
 		t.Error(err)
 	}
 	if err := w.Grant(t.Context(), reader, true); !isRights(err) {
@@ -346,8 +346,12 @@ func TestVerify(t *testing.T) {
 			if tc.stale == "" {
 				return
 			}
-			if err := log.Rebuild(t.Context()); err != nil {
+			last := ""
+			if err := log.Rebuild(t.Context(), func(done, total uint64) { last = fmt.Sprintf("%d of %d", done, total) }); err != nil {
 				t.Fatal(err)
+			}
+			if head, err := log.Head(t.Context()); err != nil || last != fmt.Sprintf("%d of %[1]d", head.Seq) {
+				t.Errorf("folded at last: %s; head %d, %v", last, head.Seq, err)
 			}
 			whole(t, log)
 			put(t, log, ssottest.Note("n4", ssottest.Task(2), ""))

@@ -12,10 +12,11 @@ import (
 	"arbiter/ssot/projection"
 )
 
-// Rebuild has the index of searches made anew, drops the projections and folds the whole journal into new ones, in one transaction: readers see the old ones until the
-// new ones are there. Appends wait meanwhile, those of other coordinators too, and are told that the journal is busy when it takes
-// long. What it writes is byte for byte what was there before, unless that was wrong.
-func (l *Log) Rebuild(ctx context.Context) error {
+// Rebuild has the index of searches made anew, drops the projections and folds the whole journal into new ones, in one transaction: readers see
+// the old ones until the new ones are there. Appends wait meanwhile, those of other coordinators too, and are told that the journal is busy when
+// it takes long. What it writes is byte for byte what was there before, unless that was wrong. progress, which may be nil, is told of entries
+// that were folded.
+func (l *Log) Rebuild(ctx context.Context, progress func(done, total uint64)) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
@@ -23,7 +24,7 @@ func (l *Log) Rebuild(ctx context.Context) error {
 	if l.writer == nil {
 		return ssot.ErrReadOnly
 	}
-	if err := l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx) }); err != nil {
+	if err := l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx, progress) }); err != nil {
 		return err
 	}
 	err := l.reading(ctx, func(ctx context.Context) error {
@@ -67,7 +68,7 @@ func (w *writer) open(ctx context.Context) error {
 	w.opened.Seq = uint64(seq)
 	copy(w.opened.Hash[:], hash)
 	if fold != projection.Version() {
-		return w.rebuild(ctx)
+		return w.rebuild(ctx, nil)
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func follows(head amp.Head, e *amp.Entry) string {
 }
 
 // rebuild folds the whole journal. The cache is empty afterwards.
-func (w *writer) rebuild(ctx context.Context) (err error) {
+func (w *writer) rebuild(ctx context.Context, progress func(done, total uint64)) (err error) {
 	w.cache = newCache()
 	if _, err := w.conn.Exec(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
 		return err
@@ -136,7 +137,11 @@ func (w *writer) rebuild(ctx context.Context) (err error) {
 	}
 	w.begin()
 	w.complete = true
-	if err := w.refold(ctx); err != nil {
+	if err := w.refold(ctx, func() {
+		if progress != nil {
+			progress(w.board.Head.Seq, uint64(seq))
+		}
+	}); err != nil {
 		return err
 	}
 	if h := w.board.Head; h.Seq != uint64(seq) || string(h.Hash[:]) != string(hash) {
@@ -162,8 +167,8 @@ func (w *writer) rebuild(ctx context.Context) (err error) {
 	return nil
 }
 
-// refold folds every entry into an empty cache.
-func (w *writer) refold(ctx context.Context) error {
+// refold folds every entry into an empty cache. folded is called after some.
+func (w *writer) refold(ctx context.Context, folded func()) error {
 	for {
 		rows, err := w.conn.Query(ctx, selectEntry+"WHERE e.seq > $1 ORDER BY e.seq LIMIT $2", int64(w.board.Head.Seq), ssot.MaxPage)
 		if err != nil {
@@ -178,6 +183,7 @@ func (w *writer) refold(ctx context.Context) error {
 				return &ssot.DamagedError{Path: w.name, Seq: page[i].Seq, Why: err.Error()}
 			}
 		}
+		folded()
 		if len(page) < ssot.MaxPage {
 			return nil
 		}

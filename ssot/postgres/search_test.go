@@ -73,7 +73,7 @@ func TestSearch_index(t *testing.T) {
 	if found, err := log.Read(t.Context(), ssottest.Search(t, "needle5")); err != nil || len(found) != 0 {
 		t.Errorf("%d entries were found without the index, %v", len(found), err)
 	}
-	if err := log.Rebuild(t.Context()); err != nil {
+	if err := log.Rebuild(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	indexedTo(t, open(t, Options{URL: url, Index: true}))
@@ -219,7 +219,7 @@ func TestSearch_rights(t *testing.T) {
 	run(t, c, "REVOKE ALL ON search_chunk, search_sheet, search_reach FROM "+role)
 	log := open(t, Options{URL: s.As(role, schema), Index: true})
 	ssottest.CheckSearch(t, log, "needle", "hay")
-	if err := log.Rebuild(t.Context()); err != nil {
+	if err := log.Rebuild(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }

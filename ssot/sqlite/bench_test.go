@@ -278,7 +278,7 @@ func BenchmarkFold(b *testing.B) {
 		}
 		for name, f := range map[string]func() error{
 			"verify":  func() error { _, err := log.Verify(b.Context(), nil); return err },
-			"rebuild": func() error { return log.Rebuild(b.Context()) },
+			"rebuild": func() error { return log.Rebuild(b.Context(), nil) },
 			"replay":  func() error { _, err := ssot.Replay(b.Context(), log); return err },
 			"memory":  func() error { _, err := ssot.Replay(b.Context(), fast); return err },
 		} {

@@ -199,7 +199,7 @@ func playLimited(args []string) (err error) {
 			return fmt.Errorf("an append after a failed write: %v", err)
 		}
 	}
-	if err := log.Rebuild(context.Background()); !errors.Is(err, ssot.ErrFailed) {
+	if err := log.Rebuild(context.Background(), nil); !errors.Is(err, ssot.ErrFailed) {
 		return fmt.Errorf("a rebuild after a failed write: %v", err)
 	}
 	if err := log.Close(); err != nil {

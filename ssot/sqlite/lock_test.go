@@ -47,7 +47,7 @@ func TestOpen_held(t *testing.T) {
 	if _, err := read.Append(t.Context(), []amp.Record{fact(1)}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Append to a reader: %v", err)
 	}
-	if err := read.Rebuild(t.Context()); !errors.Is(err, ErrReadOnly) {
+	if err := read.Rebuild(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("Rebuild by a reader: %v", err)
 	}
 	if err := read.Close(); err != nil {

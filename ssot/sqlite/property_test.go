@@ -92,7 +92,7 @@ func (m *machine) open(r *rapid.T) {
 
 func (m *machine) rebuild(r *rapid.T) {
 	before := dump(m.t, m.log)
-	if err := m.log.Rebuild(m.t.Context()); err != nil {
+	if err := m.log.Rebuild(m.t.Context(), nil); err != nil {
 		r.Fatal(err)
 	}
 	if d := cmp.Diff(before, dump(m.t, m.log)); d != "" {

@@ -13,8 +13,8 @@ import (
 
 // Rebuild has the index of searches made anew, drops the tables beside the journal and folds all of it into new ones, in one transaction:
 // readers see the old ones until the new ones are there. Appends wait meanwhile. What it writes is byte for byte what was there before,
-// unless that was wrong or behind.
-func (l *Log) Rebuild(ctx context.Context) error {
+// unless that was wrong or behind. progress, which may be nil, is told of entries that were folded.
+func (l *Log) Rebuild(ctx context.Context, progress func(done, total uint64)) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (l *Log) Rebuild(ctx context.Context) error {
 		return ErrReadOnly
 	}
 	l.index.renew()
-	return l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx, true) })
+	return l.writer.alone(ctx, func(w *writer) error { return w.rebuild(ctx, true, progress) })
 }
 
 // open folds what the journal has behind its tables. These are left as they are until there is more to write, unless another version of
@@ -44,7 +44,7 @@ func (w *writer) open(head amp.Head) error {
 	case last > head.Seq:
 		return &DamagedError{Path: w.path, Seq: head.Seq + 1, Why: fmt.Sprintf("%d entries are missing at its end", last-head.Seq)}
 	case !known || none:
-		return w.rebuild(context.Background(), none)
+		return w.rebuild(context.Background(), none, nil)
 	case b.Seq == head.Seq && b.Hash != head.Hash:
 		return &DamagedError{Path: w.path, Seq: head.Seq, Why: "the last entry is not the one that the board was folded from"}
 	}
@@ -81,7 +81,7 @@ func (w *writer) replay(all bool) error {
 		err = w.tail.read(w.tables.stmt, indexed)
 	}
 	if err == nil {
-		err = w.catch(context.Background())
+		err = w.catch(context.Background(), nil)
 	}
 	return err
 }
@@ -97,7 +97,7 @@ var reindex = []string{
 
 var dropProjections = []string{"DELETE FROM task", "DELETE FROM board", "DELETE FROM usage", "DELETE FROM open_ack"}
 
-func (w *writer) rebuild(ctx context.Context, indexes bool) error {
+func (w *writer) rebuild(ctx context.Context, indexes bool, progress func(done, total uint64)) error {
 	texts := dropProjections
 	if indexes {
 		texts = slices.Concat(dropProjections, reindex)
@@ -117,7 +117,7 @@ func (w *writer) rebuild(ctx context.Context, indexes bool) error {
 		if err := w.tail.read(w.tables.stmt, indexed); err != nil {
 			return err
 		}
-		if err := w.catch(ctx); err != nil {
+		if err := w.catch(ctx, progress); err != nil {
 			return err
 		}
 		return w.write()
@@ -133,7 +133,13 @@ func (w *writer) rebuild(ctx context.Context, indexes bool) error {
 }
 
 // catch folds the entries after the board's head.
-func (w *writer) catch(ctx context.Context) error {
+func (w *writer) catch(ctx context.Context, progress func(done, total uint64)) error {
+	var total int64
+	if progress != nil {
+		if err := w.conn.QueryRowContext(context.Background(), "SELECT coalesce(max(seq), 0) FROM entry").Scan(&total); err != nil {
+			return err
+		}
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -146,6 +152,9 @@ func (w *writer) catch(ctx context.Context) error {
 			if err := w.fold(&page[i]); err != nil {
 				return err
 			}
+		}
+		if progress != nil {
+			progress(w.board.Head.Seq, uint64(total))
 		}
 		if len(page) < ssot.MaxPage {
 			return nil

@@ -30,7 +30,7 @@ var scenarios = map[string]struct {
 	"checkpoint": {few, func(dir string, acked func(amp.Entry)) error { return appends(dir, 10, 900_000, acked) }},
 	"rebuild": {few, func(dir string, acked func(amp.Entry)) error {
 		return opened(dir, func(log *Log) error {
-			return errors.Join(log.Rebuild(context.Background()), appendTo(log, 5, 10, acked))
+			return errors.Join(log.Rebuild(context.Background(), nil), appendTo(log, 5, 10, acked))
 		})
 	}},
 	"migrate": {func(dir string) error { return unpack("testdata/journals/0001.db.gz", dir) }, func(dir string, acked func(amp.Entry)) error {

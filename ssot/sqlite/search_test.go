@@ -256,7 +256,7 @@ func TestSearch_rebuild(t *testing.T) {
 	if found, err := log.Find(t.Context(), ssottest.Search(t, "hello")); err != nil || found.Count != 0 {
 		t.Fatalf("the index is not used: %d found, %v", found.Count, err)
 	}
-	if err := log.Rebuild(t.Context()); err != nil {
+	if err := log.Rebuild(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	indexed(t, log)

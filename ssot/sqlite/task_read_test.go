@@ -93,7 +93,7 @@ func TestReadTask_buckets(t *testing.T) {
 	if r, err := log.Verify(t.Context(), nil); err != nil || r.Err(dir) != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	err = log.writer.alone(t.Context(), func(w *writer) error { return w.rebuild(context.Background(), true) })
+	err = log.writer.alone(t.Context(), func(w *writer) error { return w.rebuild(context.Background(), true, nil) })
 	if err != nil || dump(t, log) != before {
 		t.Errorf("the tables made anew are others: %v", err)
 	}

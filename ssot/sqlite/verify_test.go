@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -222,7 +223,7 @@ func TestVerify_projections(t *testing.T) {
 				t.Fatal(err)
 			}
 			log = openLog(t, dir)
-			if err := log.Rebuild(t.Context()); err != nil {
+			if err := log.Rebuild(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, dump(t, log)); d != "" {
@@ -290,22 +291,31 @@ func TestRebuild_sameBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	log := openLog(t, dir)
-	fill(t, log, 700)
+	fill(t, log, 1700)
 	appendOne(t, log, ssottest.Everything("stop", amp.StopAll, ssottest.Start))
-	fillFrom(t, log, 700, 900)
+	fillFrom(t, log, 1700, 1900)
 	before := dump(t, log)
-	if err := log.Rebuild(t.Context()); err != nil {
+	var folded []uint64
+	if err := log.Rebuild(t.Context(), func(done, total uint64) {
+		if total != 1901 || done > total {
+			t.Errorf("%d of %d entries are folded", done, total)
+		}
+		folded = append(folded, done)
+	}); err != nil {
 		t.Fatal(err)
+	}
+	if len(folded) < 2 || folded[len(folded)-1] != 1901 || !slices.IsSorted(folded) {
+		t.Errorf("told of %v folded entries", folded)
 	}
 	if d := cmp.Diff(before, dump(t, log)); d != "" {
 		t.Errorf("-before +after:\n%s", d)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := log.Rebuild(ctx); err == nil {
+	if err := log.Rebuild(ctx, nil); err == nil {
 		t.Error("a cancelled rebuild succeeded")
 	}
-	fillFrom(t, log, 900, 1000)
+	fillFrom(t, log, 1900, 2000)
 	if err := ssottest.CheckJournal(t.Context(), log); err != nil {
 		t.Error(err)
 	}
