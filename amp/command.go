@@ -51,8 +51,7 @@ type Command struct {
 type Expects struct {
 	Status   Status `json:"status,omitzero"`
 	Revision int    `json:"revision,omitzero"`
-	// Hash is the plan's content hash (approve, reject, revise) or the commit (accept, rollback, terminate, deliver). A prefix
-	// of at least 8 hex digits is enough.
+	// Hash is what the command decides on: see [Task.Content]. A prefix of at least 8 hex digits is enough.
 	Hash string `json:"hash,omitzero"`
 }
 

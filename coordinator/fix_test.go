@@ -80,6 +80,26 @@ func TestFix(t *testing.T) {
 	})
 }
 
+// AMP-124, AMP-137: who lets a held verdict stand decides on its direct fixes, not on the commit that was reviewed alone.
+func TestFix_bound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, works, fixes(0.5))
+		r.following()
+		id := r.task()
+		held := r.want(id, amp.Held)
+		accept := func(hash string) error {
+			_, err := r.try(amp.Command{ID: "accept-" + hash, Command: amp.Accept, TaskID: id, Expects: &amp.Expects{Hash: hash}})
+			return err
+		}
+		refusedBy(t, accept(held.Commit), amp.RuleExpects)
+		if err := accept(held.Fix); err != nil {
+			t.Fatal(err)
+		}
+		r.want(id, amp.StatusApproved)
+	})
+}
+
 // AMP-137: direct fixes of a held verdict wait with it, and go with it.
 func TestFix_held(t *testing.T) {
 	t.Parallel()

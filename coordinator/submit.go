@@ -145,7 +145,7 @@ func (c *Coordinator) decide(cmd *amp.Command, facts amp.RepoFacts, list amp.Che
 			x = *cmd.Expects
 		}
 		cmd.Expects = &amp.Expects{
-			Status: cmp.Or(x.Status, t.Status), Revision: cmp.Or(x.Revision, t.Revision), Hash: cmp.Or(x.Hash, contentOf(t, cmd.Command)),
+			Status: cmp.Or(x.Status, t.Status), Revision: cmp.Or(x.Revision, t.Revision), Hash: cmp.Or(x.Hash, t.Content(cmd.Command)),
 		}
 	}
 	if len(list.Claims) > 0 {
@@ -277,26 +277,14 @@ func (c *Coordinator) judgeState(t *amp.Task, cmd *amp.Command) error {
 			return fmt.Errorf("decided on revision %d, the task is at %d since %s", x.Revision, t.Revision, amp.FormatTime(t.Since))
 		}
 		if x.Hash != "" && !hashMatches(t, cmd.Command, x.Hash) {
-			return fmt.Errorf("decided on content %s, which is not the present one (%s)", short(x.Hash), short(contentOf(t, cmd.Command)))
+			return fmt.Errorf("decided on content %s, which is not the present one (%s)", short(x.Hash), short(t.Content(cmd.Command)))
 		}
 	}
 	return t.AllowsBy(cmd.Command, cmd.By)
 }
 
-// contentOf is what a command decides on: the plan's hash, or the commit.
-func contentOf(t *amp.Task, name amp.CommandName) string {
-	switch name {
-	case amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver:
-		return t.Commit
-	}
-	if t.Plan == nil {
-		return ""
-	}
-	return t.Plan.Hash
-}
-
 func hashMatches(t *amp.Task, name amp.CommandName, hash string) bool {
-	have := contentOf(t, name)
+	have := t.Content(name)
 	return len(hash) >= 8 && strings.HasPrefix(have, strings.ToLower(hash)) || hash == have
 }
 

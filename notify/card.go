@@ -35,6 +35,9 @@ func cardOf(n *need, t *amp.Task, stat []statLine, remote bool, zone *time.Locat
 		if t.Hold.Kind == amp.HoldVerdict {
 			body.say("Verdict: %s at confidence %.2f", t.Decision, t.Confidence)
 		}
+		if t.Fix != "" {
+			body.quote("Fixes of the reviewer, on the branch once the verdict stands: ", t.Fix, 80)
+		}
 		checked(body, t)
 	case amp.NeedDelivery:
 		body.say("The review ended with %s at confidence %.2f.", t.Decision, t.Confidence)

@@ -74,17 +74,7 @@ var undoable = []amp.CommandName{
 	amp.Approve, amp.Reject, amp.Resume, amp.Unlock, amp.Redispatch, amp.Accept, amp.Terminate, amp.Deliver,
 }
 
-// onCommit are the commands that decide on the commit; the others decide on the plan.
-var onCommit = []amp.CommandName{amp.Accept, amp.Terminate, amp.Deliver}
-
 // expects is the state that a command is decided on.
 func expects(t *amp.Task, name amp.CommandName) amp.Expects {
-	x := amp.Expects{Status: t.Status, Revision: t.Revision}
-	switch {
-	case slices.Contains(onCommit, name):
-		x.Hash = t.Commit
-	case t.Plan != nil:
-		x.Hash = t.Plan.Hash
-	}
-	return x
+	return amp.Expects{Status: t.Status, Revision: t.Revision, Hash: t.Content(name)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"arbiter/amp"
 	"arbiter/notify"
+	"arbiter/tui/tuitest"
 )
 
 // escalate raises an escalation about the task; its number makes its message id another one.
@@ -124,6 +125,33 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		r.sees("allow once (entry")
+	})
+}
+
+// TestHeldFixes: the fixes of a reviewer are shown with the verdict that waits, and who accepts it decides on them (AMP-124).
+func TestHeldFixes(t *testing.T) {
+	t.Parallel()
+	story(t, func(t *testing.T, r *rig) {
+		const fix = "f1f1f1f1e0e0e0e0d0d0d0d0c0c0c0c0b0b0b0b0"
+		s := tuitest.NewScript(time.Now())
+		task := s.NewTask("Count").Propose(func(p *amp.Plan) { p.Subtasks = p.Subtasks[:1] }).Approve().Dispatch().Ack(amp.TaskDispatch)
+		task.Result(amp.Complete).Check().Request().Ack(amp.ReviewRequest).Fixes(fix).Verdict(amp.ApprovedWithFix, 0.72)
+		page, err := s.Query(t.Context(), amp.Query{Kind: amp.QueryEntries})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range page.Entries {
+			e := &page.Entries[i]
+			r.j.add(t, e.Kind, e.ID, e.Role, e.Actor, e.Body)
+		}
+		had := len(r.j.commands(t))
+		r.start()
+		defer r.stop()
+		r.sees("Fixes of the reviewer, on the branch once the verdict stands: " + fix)
+		r.press(mira, "Accept: approved_with_fix")
+		if got := r.j.commands(t); len(got) != had+1 || got[had].Command != amp.Accept || got[had].Expects == nil || got[had].Expects.Hash != fix {
+			t.Errorf("%+v", got[had:])
+		}
 	})
 }
 

@@ -126,8 +126,11 @@ func (m *model) toggleReadOnly() tea.Cmd {
 }
 
 // soonest is the waiting command of this admin that runs next, nil when there is none; another admin's command is
-// shown when this one has none.
+// shown when this one has none. It is of this moment: what follows changes it.
 func (e *env) soonest() (w *amp.Waiting, mine bool) {
+	if l := e.desk.last; l != nil && l.Seq > e.Board.Head.Seq && l.Due.After(l.At) { // taken, and not on the board yet
+		w, mine = l, true
+	}
 	for id := range e.Index.Waiting {
 		t := e.Board.Task(id)
 		for i := range t.Waiting {
@@ -161,15 +164,18 @@ func (m *model) undo() tea.Cmd {
 	if w == nil || !mine {
 		return nil
 	}
-	name := fmt.Sprintf("%s %s", w.Command.Command, w.Command.TaskID)
-	c := amp.Command{Command: amp.Withdraw, TaskID: w.Command.TaskID, Args: amp.Args{Withdraws: w.Command.ID}}
+	back := w.Command
+	c := amp.Command{Command: amp.Withdraw, TaskID: back.TaskID, Args: amp.Args{Withdraws: back.ID}}
 	return e.Submit(c, func(_ amp.Entry, err error) tea.Cmd {
 		if err != nil {
 			e.Fail(err)
 			return nil
 		}
-		e.desk.review(w.Command.TaskID).untake()
-		e.Toast(theme.Good, name+" is taken back")
+		if l := e.desk.last; l != nil && l.Command.ID == back.ID {
+			e.desk.last = nil
+		}
+		e.desk.review(back.TaskID).untake()
+		e.Toast(theme.Good, fmt.Sprintf("%s %s is taken back", back.Command, back.TaskID))
 		return nil
 	})
 }

@@ -228,7 +228,7 @@ func (b *batch) end(err error) tea.Cmd {
 		switch {
 		case it.stored != nil:
 			approved = append(approved, it.prop.TaskID)
-			e.desk.last = &lastDecision{amp.Approve, it.prop.TaskID, dueOf(*it.stored)}
+			e.desk.last = waitingOf(*it.stored)
 		case it.why != "":
 			refused++
 		}

@@ -200,12 +200,41 @@ func TestHeld_accept(t *testing.T) {
 	t.Parallel()
 	s, story := onCard(t, heldStory)
 	s.WaitFor("reviewer #").Shows("approved, confidence 0.72", "claims    ✓6 ✗0 ?1")
-	s.Press("A").Shows("Accept "+string(story.ID)+"?", "the verdict counts as approved")
+	s.Press("A").Shows("Accept "+string(story.ID)+"?", "count the verdict as approved")
 	s.arm()
 	s.Press("tab", "enter").WaitFor("runs in 10 s")
 	c := s.last()
 	if c.Command != amp.Accept || c.Expects.Hash != s.script.Task(story.ID).Commit {
 		t.Errorf("command = %+v, expects %+v", c, c.Expects)
+	}
+}
+
+// AMP-124: what the reviewer fixed gets onto the branch with the verdict, so the card shows it and the decision is bound to it.
+func TestHeld_fixes(t *testing.T) {
+	t.Parallel()
+	const fix = "f1f1f1f1e0e0e0e0d0d0d0d0c0c0c0c0b0b0b0b0"
+	s, story := onCard(t, func(s *tuitest.Script) *tuitest.Story {
+		t := s.NewTask("Operating manual").Propose(func(p *amp.Plan) { p.Subtasks = p.Subtasks[:1] }).Approve().Dispatch().Ack(amp.TaskDispatch)
+		return t.Result(amp.Complete).Check().Request().Ack(amp.ReviewRequest).Fixes(fix).Verdict(amp.ApprovedWithFix, 0.72)
+	})
+	s.WaitFor("reviewer #").Shows("fixes     f1f1f1f by the reviewer, on the branch once the verdict stands", "typo  docs/plan.md, 1 line")
+	s.Press("A").Shows("Accept "+string(story.ID)+"?", "put the reviewer's fixes, f1f1f1f, on ", "commit f1f1f1f1")
+	s.arm()
+	s.Press("tab", "enter").WaitFor("runs in 10 s")
+	if c := s.last(); c.Command != amp.Accept || c.Expects.Hash != fix {
+		t.Errorf("command = %+v, expects %+v", c, c.Expects)
+	}
+	var asked []string
+	s.script.SetDiffs(story.ID, func(q amp.Query) (string, *amp.Diff) {
+		asked = append(asked, q.From+".."+q.To)
+		return "", &amp.Diff{From: q.From, To: q.To}
+	})
+	s.goTo(Place{Kind: KindDiff, ID: string(story.ID)}).WaitFor("diff of the branch")
+	s.Press("r").WaitFor("what the reviewer fixed: " + short(s.script.Task(story.ID).Commit) + "..f1f1f1f")
+	s.typeText("fixed")
+	s.Press("enter").WaitFor("diff of the reviewer's fixes")
+	if want := s.script.Task(story.ID).Commit + ".." + fix; asked[len(asked)-1] != want {
+		t.Errorf("asked for %q, want %q", asked, want)
 	}
 }
 

@@ -161,7 +161,7 @@ func (d *decision) expects() string {
 	}
 	parts := []string{string(d.bound.Status), fmt.Sprintf("revision %d", d.bound.Revision)}
 	if d.bound.Hash != "" {
-		parts = append(parts, map[bool]string{true: "commit ", false: "contract "}[slices.Contains(onCommit, d.prop.Command)]+contractName(d.bound.Hash))
+		parts = append(parts, map[bool]string{true: "commit ", false: "contract "}[d.prop.Command.OnCommit()]+contractName(d.bound.Hash))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -352,7 +352,7 @@ func (d *decision) taken(en amp.Entry) tea.Cmd {
 	}
 	text := strings.TrimSpace(d.prop.name() + " " + string(d.prop.TaskID))
 	if slices.Contains(undoable, d.prop.Command) {
-		e.desk.last = &lastDecision{d.prop.Command, d.prop.TaskID, dueOf(en)}
+		e.desk.last = waitingOf(en)
 		e.Toast(theme.Good, fmt.Sprintf("%s is entry %s: u takes it back for %s", text, seqName(en.Seq), seconds(e.undoTime())))
 	} else {
 		e.Toast(theme.Good, fmt.Sprintf("%s is entry %s", text, seqName(en.Seq)))
@@ -363,12 +363,17 @@ func (d *decision) taken(en amp.Entry) tea.Cmd {
 	return nil
 }
 
-// dueOf is when a command takes effect: by its own body, or at once.
-func dueOf(en amp.Entry) time.Time {
-	if c, err := amp.DecodeBody[amp.Command](&en); err == nil && c.Args.EffectiveAt != nil {
-		return *c.Args.EffectiveAt
+// waitingOf is the command of an entry, and when it takes effect: by its own body, or at once. It is nil when the entry is none.
+func waitingOf(en amp.Entry) *amp.Waiting {
+	c, err := amp.DecodeBody[amp.Command](&en)
+	if err != nil {
+		return nil
 	}
-	return en.At
+	w := &amp.Waiting{Command: c, Seq: en.Seq, At: en.At, Due: en.At}
+	if at := c.Args.EffectiveAt; at != nil {
+		w.Due = *at
+	}
+	return w
 }
 
 // problemsOf is why something was refused, without the words of the machine around it.

@@ -28,18 +28,11 @@ type desk struct {
 	// head is the last entry that follow has seen.
 	head uint64
 	// last is the decision with an undo time that was taken last.
-	last *lastDecision
+	last *amp.Waiting
 	// seen are the refusals that were looked at.
 	seen seenMarks
 	// pace is how this admin has decided lately.
 	pace pace
-}
-
-// lastDecision is a decision that can be taken back, or could.
-type lastDecision struct {
-	command amp.CommandName
-	task    amp.TaskID
-	due     time.Time
 }
 
 // draft returns the text that was kept under a name.
@@ -60,12 +53,12 @@ func (d *desk) keep(key, text string) {
 // tooLate says why nothing can be taken back: nothing waits, and what became of the decision that did.
 func (d *desk) tooLate(e *env) string {
 	l := d.last
-	if l == nil || e.Now.Before(l.due) {
+	if l == nil || e.Now.Before(l.Due) {
 		return "no decision waits"
 	}
-	out := "it ran at " + e.Clock(l.due)
-	if t := e.Board.Task(l.task); t != nil {
-		for _, c := range compensations[l.command] {
+	out := "it ran at " + e.Clock(l.Due)
+	if t := e.Board.Task(l.Command.TaskID); t != nil {
+		for _, c := range compensations[l.Command.Command] {
 			if whyNot(t, c) == "" {
 				return out + "; now: " + string(c)
 			}

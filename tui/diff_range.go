@@ -21,11 +21,15 @@ type diffSpan struct {
 	from, to string
 	// a and b are the rounds that the commits are the results of, 0 for none.
 	a, b int
+	// fixes says that it is what a reviewer changed, which is on no branch yet.
+	fixes bool
 }
 
 // name is a span in words.
 func (s diffSpan) name() string {
 	switch {
+	case s.fixes:
+		return "diff of the reviewer's fixes"
 	case s.a == 0 && s.b == 0:
 		return "diff of the branch"
 	case s.a == 0:
@@ -243,6 +247,9 @@ func (p *diffPage) pickRange() tea.Cmd {
 		all = append(all, ui.Choice{ID: fmt.Sprint(len(spans)), Text: text})
 		spans = append(spans, s)
 	}
+	if t.Fix != "" {
+		add(diffSpan{from: t.Commit, to: t.Fix, fixes: true}, fmt.Sprintf("what the reviewer fixed: %s..%s, on the branch once the verdict stands", short(t.Commit), short(t.Fix)))
+	}
 	rounds := p.e.roundCommits(t)
 	if s, ok := p.e.lastRound(t); ok {
 		add(s, fmt.Sprintf("the last round, %d: %s..%s", s.b, cmp.Or(short(s.from), "base"), short(s.to)))
@@ -253,7 +260,7 @@ func (p *diffPage) pickRange() tea.Cmd {
 			if a >= 0 {
 				from = rounds[a]
 			}
-			s := diffSpan{from.commit, to.commit, from.n, to.n}
+			s := diffSpan{from: from.commit, to: to.commit, a: from.n, b: to.n}
 			text := fmt.Sprintf("%s: %s..%s", strings.TrimPrefix(s.name(), "diff "), cmp.Or(short(from.commit), "base"), short(to.commit))
 			if to.verdict != "" {
 				text += "  " + string(to.verdict)

@@ -238,7 +238,10 @@ func TestDiff_comments(t *testing.T) {
 	if left != 0 {
 		t.Errorf("%d comments are left after they were sent", left)
 	}
-	s.Press("u").WaitFor("is taken back")
+	answer := s.script.HoldAnswers() // the withdrawal is on the board before its answer is here
+	s.Press("u").WaitGone("runs in 10 s")
+	answer()
+	s.WaitFor("is taken back")
 	s.Do(func(e *env) tea.Cmd { left = len(e.desk.review(st.ID).Comments); return nil })
 	if left != 2 {
 		t.Errorf("%d comments came back", left)

@@ -165,13 +165,18 @@ func (e *env) accepts(t *amp.Task, d amp.Decision) []string {
 	case t.Hold != nil && t.Hold.Kind == amp.HoldResult:
 		return []string{"let the result stand as it is", "check its claims and send it to " + e.agentOf(t, amp.Reviewer)}
 	case d == amp.Rejected && t.RejectCount+1 >= t.LockAt():
-		return []string{fmt.Sprintf("count the reject: %d/%d, the task is locked", t.RejectCount+1, t.LockAt())}
+		return []string{fmt.Sprintf("count the reject: %d/%d, and lock the task", t.RejectCount+1, t.LockAt())}
 	case d == amp.Rejected:
 		return []string{fmt.Sprintf("count the reject: %d/%d", t.RejectCount+1, t.LockAt()), "dispatch the findings to " + e.agentOf(t, amp.Executor)}
-	case t.Subtask+1 < len(t.Subtasks()):
-		return []string{"the verdict counts as " + string(d), "send " + stepName(t, t.Subtask+1) + " to " + e.agentOf(t, amp.Executor)}
 	}
-	return []string{"the verdict counts as " + string(d), "the task is approved; delivering it stays your decision"}
+	out := []string{"count the verdict as " + string(d)}
+	if d == amp.ApprovedWithFix && t.Fix != "" {
+		out = append(out, "put the reviewer's fixes, "+short(t.Fix)+", on "+branchName(t))
+	}
+	if t.Subtask+1 < len(t.Subtasks()) {
+		return append(out, "send "+stepName(t, t.Subtask+1)+" to "+e.agentOf(t, amp.Executor))
+	}
+	return append(out, "approve the task; delivering it stays your decision")
 }
 
 // askedBy is the question that an answer is to, nil when it waits no more.

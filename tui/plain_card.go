@@ -154,6 +154,9 @@ func (p *plain) tellHold(t *amp.Task) {
 		p.quote("Guidance so far:", t.Guidance, 0)
 	}
 	p.tellClaims(t)
+	if t.Fix != "" {
+		p.say("The reviewer's own fixes are commit %s, on the branch once the verdict stands.", short(t.Fix))
+	}
 	if h.Kind == amp.HoldRefused || h.Kind == amp.HoldRolled {
 		p.tellLast(t, h.Seq)
 		return
@@ -166,6 +169,11 @@ func (p *plain) tellHold(t *amp.Task) {
 	if r.result != nil && h.Kind == amp.HoldResult {
 		for _, b := range r.result.Blockers {
 			p.quote("Blocker:", b, 0)
+		}
+	}
+	if r.verdict != nil && t.Fix != "" {
+		for _, f := range r.verdict.DirectFixes {
+			p.say("Fixed: %s in %s, %s.", spoken(string(f.ChangeType)), quoted(f.File), counted(f.DiffLines, "line"))
 		}
 	}
 	p.tellCriteria(t, r)

@@ -244,6 +244,17 @@ func TestPlain_accept(t *testing.T) {
 	})
 }
 
+func TestPlain_acceptFixes(t *testing.T) {
+	t.Parallel()
+	talking(t, "accept-fixes", onTask(func(_ *tuitest.Script, task *tuitest.Story) {
+		task.Propose(single).Approve().Dispatch().Ack(amp.TaskDispatch).Result(amp.Complete).Check().Request().Ack(amp.ReviewRequest)
+		task.Fixes("f1f1f1f1e0e0e0e0d0d0d0d0c0c0c0c0b0b0b0b0").Verdict(amp.ApprovedWithFix, 0.72)
+	}), func(k *talk) {
+		k.says("3", "1").hears("The reviewer's own fixes are commit f1f1f1f, on the branch once the verdict stands.", "Fixed: typo in «docs/plan.md», one line.")
+		k.says("1").hears("Accept T-2026-001?").says("", "yes").sent("accept")
+	})
+}
+
 func TestPlain_override(t *testing.T) {
 	t.Parallel()
 	talking(t, "override", onTask(heldVerdict), func(k *talk) {

@@ -31,9 +31,6 @@ var undoable = []amp.CommandName{
 	amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver,
 }
 
-// onCommit are the commands that decide on the commit; the others decide on the plan.
-var onCommit = []amp.CommandName{amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver}
-
 // verb is the word of a command on a button.
 func (p *proposal) verb() string {
 	switch p.Command {
@@ -211,14 +208,7 @@ func (p *proposal) unread(t *amp.Task, r *reading) []string {
 
 // expects is the state that the decision is made on.
 func (p *proposal) expects(t *amp.Task) amp.Expects {
-	x := amp.Expects{Status: t.Status, Revision: t.Revision}
-	switch {
-	case slices.Contains(onCommit, p.Command):
-		x.Hash = t.Commit
-	case t.Plan != nil:
-		x.Hash = t.Plan.Hash
-	}
-	return x
+	return amp.Expects{Status: t.Status, Revision: t.Revision, Hash: t.Content(p.Command)}
 }
 
 // off says why the lifecycle does not allow the proposal now, "" when it does.

@@ -245,6 +245,28 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// A decision can be taken back from when its answer is here, which may be before its entry is on the board.
+func TestUndo_atOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t, tuitest.Scene(), 80, 24)
+	s.Do(func(e *env) tea.Cmd {
+		c := amp.Command{ID: "a-1", Command: amp.Approve, By: e.Admin, TaskID: "T-2026-011"}
+		at := e.Now.Add(10 * time.Second)
+		c.Args.EffectiveAt = &at
+		en := amp.Entry{Seq: e.Board.Head.Seq + 1, Record: amp.Record{Kind: amp.KindCommand, At: e.Now, Body: amp.EncodeBody(&c)}}
+		e.desk.last = waitingOf(en)
+		if w, mine := e.soonest(); w == nil || !mine || w.Command.ID != "a-1" || !w.Due.Equal(at) {
+			t.Errorf("waits: %+v", w)
+		}
+		en.Seq--
+		e.desk.last = waitingOf(en)
+		if w, _ := e.soonest(); w != nil {
+			t.Errorf("what the board knows waits once more: %+v", w)
+		}
+		return nil
+	})
+}
+
 func TestUndo_tooLate(t *testing.T) {
 	t.Parallel()
 	script := tuitest.Scene()

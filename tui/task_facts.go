@@ -229,7 +229,7 @@ func (p *taskPage) issues(b *ui.Block, t *amp.Task, n proofs) {
 		return
 	}
 	for _, f := range n.verdict.DirectFixes {
-		b.Add(ui.Safe(fmt.Sprintf("  fixed by the reviewer  %s  %s, %d lines", f.ChangeType, f.File, f.DiffLines)))
+		b.Add(ui.Safe("  fixed by the reviewer  " + fixWords(&f)))
 	}
 	if n.verdict.ArchitectureNotes != "" {
 		b.Add("  note").Quote(4, n.verdict.ArchitectureNotes, 4)

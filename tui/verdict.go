@@ -54,6 +54,7 @@ func (e *env) drawHold(c *column, t *amp.Task) {
 		e.drawPastError(c, t)
 	}
 	e.drawClaims(c, t)
+	e.drawFixes(c, t, r)
 	if t.Hold.Kind == amp.HoldRefused || t.Hold.Kind == amp.HoldRolled {
 		e.drawLines(c, t, t.Hold.Seq)
 		return
@@ -81,6 +82,25 @@ func (e *env) drawClaims(c *column, t *amp.Task) {
 	for _, r := range k.Refutations {
 		c.Para(12, th.S(theme.Danger, th.Signs.No)+" "+ui.Safe(r))
 	}
+}
+
+// drawFixes are the reviewer's own changes, which get onto the branch when the verdict stands.
+func (e *env) drawFixes(c *column, t *amp.Task, r *round) {
+	if t.Fix == "" {
+		return
+	}
+	c.Field(9, "fixes", short(t.Fix)+" by the reviewer, on the branch once the verdict stands")
+	if r == nil || r.verdict == nil {
+		return
+	}
+	for _, f := range r.verdict.DirectFixes {
+		c.Para(12, ui.Safe(fixWords(&f)))
+	}
+}
+
+// fixWords is one direct fix in words.
+func fixWords(f *amp.DirectFix) string {
+	return fmt.Sprintf("%s  %s, %s", f.ChangeType, f.File, plural(f.DiffLines, "line"))
 }
 
 // drawCriteria sets the executor's word beside the reviewer's, criterion by criterion in the order of the dispatch.

@@ -120,14 +120,8 @@ func expects(t *amp.Task, name amp.CommandName, hash string) *amp.Expects {
 	if x.Hash != "" {
 		return x
 	}
-	switch name {
-	case amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver:
-		x.Hash = t.Commit
-	case amp.Approve, amp.Reject, amp.Revise:
-		if t.Plan != nil {
-			x.Hash = t.Plan.Hash
-		}
-	default: // the others decide on the status alone
+	if name.OnCommit() || name == amp.Approve || name == amp.Reject || name == amp.Revise { // the others decide on the status alone
+		x.Hash = t.Content(name)
 	}
 	return x
 }

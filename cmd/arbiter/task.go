@@ -192,6 +192,9 @@ func (a *app) printTask(t *amp.Task, b *amp.Board) {
 	if t.Commit != "" {
 		r.add("  commit", t.Commit)
 	}
+	if t.Fix != "" {
+		r.add("  fixes", t.Fix+" by the reviewer, on the branch once the verdict counts")
+	}
 	if c := t.Checks; c.Seq > 0 {
 		r.add("  claims", fmt.Sprintf("%d confirmed, %d refuted, %d inconclusive", c.Confirmed, c.Refuted, c.Inconclusive))
 	}

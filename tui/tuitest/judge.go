@@ -15,21 +15,12 @@ func judge(t *amp.Task, c *amp.Command) error {
 		return &amp.RefusedError{What: string(c.Command), Problems: []amp.Problem{{Rule: rule, Message: fmt.Sprintf(format, args...)}}}
 	}
 	if x := c.Expects; x != nil {
-		have := ""
-		switch c.Command {
-		case amp.Accept, amp.Override, amp.Rollback, amp.Terminate, amp.Deliver:
-			have = t.Commit
-		default:
-			if t.Plan != nil {
-				have = t.Plan.Hash
-			}
-		}
 		switch {
 		case x.Status != "" && x.Status != t.Status:
 			return refuse("expects", "decided on %s, the task is %s since %s", x.Status, t.Status, amp.FormatTime(t.Since))
 		case x.Revision != 0 && x.Revision != t.Revision:
 			return refuse("expects", "decided on revision %d, the task is at %d since %s", x.Revision, t.Revision, amp.FormatTime(t.Since))
-		case x.Hash != "" && x.Hash != have:
+		case x.Hash != "" && x.Hash != t.Content(c.Command):
 			return refuse("expects", "decided on content %s, which is not the present one", x.Hash)
 		}
 	}

@@ -1,6 +1,7 @@
 package tuitest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,6 +33,7 @@ type Script struct {
 	list    []amp.Claim
 	pull    *amp.PullPlan
 	hold    chan struct{} // Submit waits for it
+	mute    chan struct{} // Submit waits for it with its answer
 	queries []amp.Query
 	slow    chan struct{}     // Query for entries waits for it
 	named   map[string]uint64 // messages and commands by the id that a coordinator gives their entries
@@ -178,6 +180,20 @@ func (s *Script) Hold() (release func()) {
 	})
 }
 
+// HoldAnswers lets Submit store what it is given, and wait with its answer until the function it returns is called.
+func (s *Script) HoldAnswers() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := make(chan struct{})
+	s.mute = ch
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mute = nil
+		close(ch)
+	})
+}
+
 // SetState changes what the coordinator says of itself.
 func (s *Script) SetState(change func(*amp.CoordinatorState)) *Script {
 	s.mu.Lock()
@@ -268,15 +284,29 @@ func (s *Script) Asked(kind amp.QueryKind) (out []amp.Query) {
 // does not allow it or moved on.
 func (s *Script) Submit(ctx context.Context, c amp.Command) (amp.Entry, error) {
 	s.mu.Lock()
-	hold := s.hold
+	hold, mute := s.hold, s.mute
 	s.mu.Unlock()
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return amp.Entry{}, ctx.Err()
-		}
+	if err := held(ctx, hold); err != nil {
+		return amp.Entry{}, err
 	}
+	en, err := s.submit(c)
+	return en, cmp.Or(held(ctx, mute), err)
+}
+
+// held waits for the end of a hold, which may be nil.
+func held(ctx context.Context, hold <-chan struct{}) error {
+	if hold == nil {
+		return nil
+	}
+	select {
+	case <-hold:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Script) submit(c amp.Command) (amp.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = append(s.sent, c)

@@ -231,6 +231,15 @@ func (t *Story) Verdict(d amp.Decision, confidence float64, issues ...amp.Issue)
 	return t.Ends(amp.TurnOK).Ack(amp.ReviewVerdict)
 }
 
+// Fixes records, before the verdict, that the reviewer's direct fixes are a commit.
+func (t *Story) Fixes(commit string) *Story {
+	t.entry(amp.KindCheck, amp.System, "arbiter", amp.EncodeBody(&amp.Check{
+		Subject: amp.CheckReview, TaskID: t.ID, Commit: t.Commit, Fix: commit, Base: t.Plan.BaseCommit, Files: []string{"docs/plan.md"}, Added: 1, Removed: 1,
+		Claims: []amp.Claim{{Name: "fixes", Finding: amp.Confirmed, Found: "docs/plan.md"}}, Text: "direct fixes committed",
+	}))
+	return t
+}
+
 // Escalate raises an escalation, which suspends unless it is of level info.
 func (t *Story) Escalate(typ amp.EscalationType, sev amp.Severity, text string) *Story {
 	task := t.s.Task(t.ID)
