@@ -15,15 +15,18 @@ func TestTask_Content(t *testing.T) {
 		{"a plan", Task{Plan: &Plan{Hash: plan}}, map[CommandName]string{Approve: plan, Revise: plan, Terminate: ""}},
 		{"work", Task{Plan: &Plan{Hash: plan}, Commit: commit}, map[CommandName]string{Resume: plan, Rollback: commit, Deliver: commit}},
 		{
-			"a held result", Task{Plan: &Plan{Hash: plan}, Commit: commit, Hold: &Hold{Kind: HoldResult}},
+			"a held result",
+			Task{Plan: &Plan{Hash: plan}, Commit: commit, Hold: &Hold{Kind: HoldResult}},
 			map[CommandName]string{Accept: commit, Terminate: commit},
 		},
 		{
-			"a held verdict", Task{Plan: &Plan{Hash: plan}, Commit: commit, Hold: &Hold{Kind: HoldVerdict}},
+			"a held verdict",
+			Task{Plan: &Plan{Hash: plan}, Commit: commit, Hold: &Hold{Kind: HoldVerdict}},
 			map[CommandName]string{Accept: commit, Override: commit},
 		},
 		{
-			"a held verdict with fixes", Task{Plan: &Plan{Hash: plan}, Commit: commit, Fix: fix, Hold: &Hold{Kind: HoldVerdict}},
+			"a held verdict with fixes",
+			Task{Plan: &Plan{Hash: plan}, Commit: commit, Fix: fix, Hold: &Hold{Kind: HoldVerdict}},
 			map[CommandName]string{Accept: fix, Override: commit, Rollback: commit, Terminate: commit, Redispatch: plan},
 		},
 	} {

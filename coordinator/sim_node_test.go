@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"testing/synctest"
 	"time"
 
 	"arbiter/amp"
@@ -195,6 +196,7 @@ func (n *simNode) leave() {
 		}
 	}
 	for range 10000 {
+		synctest.Wait()
 		var mine []*fiber
 		for _, f := range s.fibers {
 			if f.node == n && f.ready() {

@@ -116,11 +116,16 @@ func runSeed(t *testing.T, how simSetting, seed uint64) (r simReport) {
 // The same seed is the same journal, byte for byte.
 func TestSimulation_repeats(t *testing.T) {
 	t.Parallel()
-	how := simSetting{members: 1, home: t.TempDir()}
-	for seed := range uint64(10) {
-		first, again := runSeed(t, how, seed), runSeed(t, how, seed)
-		if first.head != again.head || first.failed != nil {
-			t.Errorf("seed %d: first %v, then %v; %v", seed, first.head, again.head, first.failed)
-		}
+	for name, how := range map[string]simSetting{"one": {members: 1}, "team": {members: 3}, "clones": {members: 3, clones: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			how.home = t.TempDir()
+			for seed := range uint64(10) {
+				first, again := runSeed(t, how, seed), runSeed(t, how, seed)
+				if first.head != again.head || first.failed != nil {
+					t.Errorf("seed %d: first %v, then %v; %v", seed, first.head, again.head, first.failed)
+				}
+			}
+		})
 	}
 }

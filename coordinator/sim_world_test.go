@@ -190,6 +190,7 @@ func (s *sim) pass(d time.Duration) {
 
 // goOn lets something go on that can: a request is judged, or a fiber runs. It reports whether there was anything.
 func (s *sim) goOn() bool {
+	synctest.Wait() // contexts that were cancelled have told those that depend on them
 	var ready []*fiber
 	for _, f := range s.fibers {
 		if f.ready() {

@@ -180,12 +180,13 @@ func (m *team) lapse(h *tenure) {
 	m.wake()
 }
 
-// changed are the tasks whose lease was lost since it was last called.
+// changed are the tasks whose lease was lost since it was last called, in order.
 func (m *team) changed() []amp.TaskID {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ids := m.turned
 	m.turned = nil
+	slices.Sort(ids) // many end in one moment, in any order
 	return ids
 }
 
