@@ -95,7 +95,11 @@ func (n *simNode) take(batch []*fiber) {
 		n.c.inbox <- *f.request
 	}
 	err := n.c.take(n.life, *batch[0].request)
-	for r, waits := n.c.unpark(); waits && err == nil; r, waits = n.c.unpark() { // what came while the store did not answer
+	for err == nil { // what came while the store did not answer
+		r, waits := n.c.unpark()
+		if !waits {
+			break
+		}
 		err = n.c.take(n.life, r)
 	}
 	left := len(batch) - len(n.c.inbox) // from this one on the loop did not come to them before it ended
