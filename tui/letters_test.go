@@ -139,12 +139,12 @@ func TestLetters_off(t *testing.T) {
 func TestLetters_golden(t *testing.T) {
 	t.Parallel()
 	s, _ := onLetters(t, threeLetters(), 80, 24)
-	s.WaitFor("3 messages")
+	s.WaitFor("3 messages").WaitGone("14:32:") // nothing is on its way any more
 	tuitest.Golden(t, "letters/80x24-truecolor-dark-utf8", s.Settle())
 	wide, _ := onLetters(t, threeLetters(), 140, 40)
-	wide.WaitFor("3 messages")
+	wide.WaitFor("3 messages").WaitGone("14:32:")
 	tuitest.Golden(t, "letters/140x40-truecolor-dark-utf8", wide.Settle())
 	empty, _ := onLetters(t, &deadLetters{}, 80, 24)
-	empty.WaitFor("Every message was delivered")
+	empty.WaitFor("Every message was delivered").WaitGone("14:32:")
 	tuitest.Golden(t, "letters/80x24-empty", empty.Settle())
 }
