@@ -153,7 +153,8 @@ func (r *repository) configure(ctx context.Context, root *os.Root) error {
 	if err := os.WriteFile(theirs, config, 0o600); err != nil {
 		return err
 	}
-	text := "[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n[extensions]\n"
+	var text strings.Builder
+	text.WriteString("[core]\n\trepositoryFormatVersion = 1\n\tbare = true\n[extensions]\n")
 	for key, known := range map[string]string{"objectFormat": "sha1 sha256", "refStorage": "files reftable"} {
 		value, err := r.run(ctx, "config", "--file", theirs, "--no-includes", "--default", "", "--get", "extensions."+key)
 		if err != nil {
@@ -165,9 +166,9 @@ func (r *repository) configure(ctx context.Context, root *os.Root) error {
 		if !strings.Contains(known, value) || strings.Contains(value, " ") {
 			return fmt.Errorf("%w: the repository has the %s %.40q, which this program does not read", ErrNoMirror, key, value)
 		}
-		text += "\t" + key + " = " + value + "\n"
+		text.WriteString("\t" + key + " = " + value + "\n")
 	}
-	return errors.Join(os.Remove(theirs), os.WriteFile(filepath.Join(r.dir, "config"), []byte(text), 0o600))
+	return errors.Join(os.Remove(theirs), os.WriteFile(filepath.Join(r.dir, "config"), []byte(text.String()), 0o600))
 }
 
 // small is the content of a small file, nil when it is not there.

@@ -91,7 +91,7 @@ func TestField_over(t *testing.T) {
 		if !strings.Contains(drawn(), said) {
 			t.Errorf("multi %v: it is not said that something is missing:\n%s", multi, drawn())
 		}
-		for _, row := range strings.Split(drawn(), "\n") {
+		for row := range strings.SplitSeq(drawn(), "\n") {
 			if got := Width(row); got != map[bool]int{false: 120, true: 70}[multi] {
 				t.Errorf("multi %v: a row has %d cells", multi, got)
 			}
