@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"arbiter/amp"
@@ -26,6 +27,8 @@ type tenure struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	timer *time.Timer
+	// ends is when it is lost unless it is renewed, by this machine's own clock. On a machine that stood still the timer fires late.
+	ends atomic.Pointer[time.Time]
 }
 
 // absence is why a task cannot be worked on here, as it was found at a time.
@@ -34,7 +37,15 @@ type absence struct {
 	at  time.Time
 }
 
-func (h *tenure) lost() bool { return h != nil && h.ctx.Err() != nil }
+func (h *tenure) lost() bool {
+	return h != nil && (h.ctx.Err() != nil || !time.Now().Before(*h.ends.Load()))
+}
+
+// last lets it last until a time.
+func (h *tenure) last(until time.Time) {
+	h.ends.Store(&until)
+	h.timer.Reset(time.Until(until))
+}
 
 // team is this coordinator among the others that write its journal. It is safe for concurrent use: leases are watched over while the
 // loop waits for the store.
@@ -133,7 +144,7 @@ func (m *team) spare() time.Duration { return m.ttl / 6 }
 func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	left := m.left(sent)
+	until := m.until(sent)
 	for _, l := range leases {
 		m.given = slices.DeleteFunc(m.given, func(g ssot.Lease) bool { return g.Task == l.Task })
 		h := m.held[l.Task]
@@ -144,10 +155,11 @@ func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 		if h == nil {
 			h = &tenure{Lease: l}
 			h.ctx, h.end = context.WithCancel(context.Background())
-			h.timer = time.AfterFunc(left, func() { m.lapse(h) })
+			h.timer = time.AfterFunc(time.Until(until), func() { m.lapse(h) })
+			h.ends.Store(&until)
 			m.held[l.Task] = h
 		}
-		h.timer.Reset(left)
+		h.last(until)
 	}
 	m.compare(leases, sent, answered)
 }
@@ -159,14 +171,14 @@ func (m *team) prolong(leases []ssot.Lease, sent, answered time.Time) {
 	defer m.mu.Unlock()
 	for _, l := range leases {
 		if h := m.held[l.Task]; h != nil && h.Epoch == l.Epoch && !h.lost() {
-			h.timer.Reset(m.left(sent))
+			h.last(m.until(sent))
 		}
 	}
 	m.compare(leases, sent, answered)
 }
 
-// left is how long a lease that was asked for at a time still lasts here.
-func (m *team) left(sent time.Time) time.Duration { return m.ttl - m.spare() - time.Since(sent) }
+// until is how long a lease that was asked for at a time lasts here.
+func (m *team) until(sent time.Time) time.Time { return sent.Add(m.ttl - m.spare()) }
 
 // lapse ends a lease that was not renewed in time.
 func (m *team) lapse(h *tenure) {

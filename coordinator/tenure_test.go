@@ -92,3 +92,29 @@ func TestTenure_renewedLate(t *testing.T) {
 		}
 	})
 }
+
+// On a machine that stood still the timers of its leases may fire after everything else: what lapsed meanwhile is lost all the same.
+func TestTenure_stoodStill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestTeam("a", memory.New())
+		m.takes(t, "T-1")
+		h := m.tenure("T-1")
+		h.timer.Stop()
+		time.Sleep(24 * time.Second)
+		if m.tenure("T-1") != h || h.lost() {
+			t.Error("it is lost before its time")
+		}
+		time.Sleep(time.Second)
+		if m.tenure("T-1") != nil || !h.lost() || len(m.tasks()) > 0 {
+			t.Error("it is held after its time")
+		}
+		m.lapse(h)
+		if got := m.changed(); !slices.Equal(got, []amp.TaskID{"T-1"}) {
+			t.Errorf("the loop looks at %v", got)
+		}
+		if err := m.quit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
