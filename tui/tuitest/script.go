@@ -167,29 +167,23 @@ func (s *Script) SetAgents(byRole map[amp.Role][]string) *Script {
 }
 
 // Hold lets Submit wait until the function it returns is called.
-func (s *Script) Hold() (release func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ch := make(chan struct{})
-	s.hold = ch
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.hold = nil
-		close(ch)
-	})
-}
+func (s *Script) Hold() (release func()) { return s.latch(&s.hold) }
 
 // HoldAnswers lets Submit store what it is given, and wait with its answer until the function it returns is called.
-func (s *Script) HoldAnswers() (release func()) {
+func (s *Script) HoldAnswers() (release func()) { return s.latch(&s.mute) }
+
+// latch closes a hold until the function it returns is called.
+func (s *Script) latch(hold *chan struct{}) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ch := make(chan struct{})
-	s.mute = ch
+	*hold = ch
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.mute = nil
+		if *hold == ch {
+			*hold = nil
+		}
 		close(ch)
 	})
 }
@@ -253,20 +247,7 @@ func (s *Script) Queries(kind amp.QueryKind) int {
 
 // HoldEntries lets queries for entries that arrive from now on wait until the function it returns is called, or until
 // they are cancelled.
-func (s *Script) HoldEntries() (release func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ch := make(chan struct{})
-	s.slow = ch
-	return sync.OnceFunc(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.slow == ch {
-			s.slow = nil
-		}
-		close(ch)
-	})
-}
+func (s *Script) HoldEntries() (release func()) { return s.latch(&s.slow) }
 
 // Asked returns the queries of a kind that arrived, in order.
 func (s *Script) Asked(kind amp.QueryKind) (out []amp.Query) {
