@@ -156,7 +156,6 @@ func (m *team) enter(leases []ssot.Lease, sent, answered time.Time) {
 			h = &tenure{Lease: l}
 			h.ctx, h.end = context.WithCancel(context.Background())
 			h.timer = time.AfterFunc(time.Until(until), func() { m.lapse(h) })
-			h.ends.Store(&until)
 			m.held[l.Task] = h
 		}
 		h.last(until)
