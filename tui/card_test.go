@@ -238,6 +238,18 @@ func TestHeld_fixes(t *testing.T) {
 	}
 }
 
+// AMP-124: so does a verdict that is let through with a resume: the digits that are typed are of its fixes.
+func TestProposal_contentOfFixes(t *testing.T) {
+	t.Parallel()
+	task := &amp.Task{ID: "T-2026-001", Commit: "7d20c4e1", Fix: "f1f1f1f1", Hold: &amp.Hold{Kind: amp.HoldVerdict}}
+	for next, want := range map[amp.CommandName]string{amp.Accept: task.Fix, amp.Terminate: task.Commit} {
+		p := proposal{Command: amp.Resume, Next: next}
+		if of, hex := p.content(task); of != "commit" || hex != want {
+			t.Errorf("resume, then %s: digits of %s %s, want commit %s", next, of, hex, want)
+		}
+	}
+}
+
 func TestHeld_override(t *testing.T) {
 	t.Parallel()
 	s, _ := onCard(t, heldStory)

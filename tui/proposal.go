@@ -179,6 +179,9 @@ func (p *proposal) content(t *amp.Task) (of, hex string) {
 	if _, typed := p.risk(t); !typed {
 		return "", ""
 	}
+	if p.Next == amp.Accept && t.Commit != "" {
+		return "commit", t.Content(amp.Accept)
+	}
 	if t.Commit != "" {
 		return "commit", t.Commit
 	}
